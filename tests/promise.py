@@ -19,7 +19,7 @@ from brim.receipts.receipt import FILLS, POLICIES
 from brim.receipts.section import KEEPS
 from brim.testing import PieceMeter
 
-METERS = ("o200k_base", "cl100k_base", "qwen3.5", "chars", "chars/4", "chars/4+1", "bytes/4", "piece")
+METERS = ("o200k_base", "cl100k_base", "qwen3.5", "chars", "chars/4", "chars/4+1", "chars/4", "piece")
 _WORDS = [
     "the",
     "quick",
@@ -180,8 +180,6 @@ def counted(meter: str, text: str) -> int:
         return len(text) // 4
     if meter == "chars/4+1":
         return len(text) // 4 + 1 if text else 0
-    if meter == "bytes/4":
-        return len(text.encode("utf-8", "surrogatepass")) // 4
     import toktok
 
     return toktok.batch_count([re.sub("[\ud800-\udfff]", "\ufffd", text)], meter, 1)[0]
@@ -237,7 +235,7 @@ def _check_fits(case: Case, prompt: brim.Prompt) -> None:
 def _check_accounts(case: Case, prompt: brim.Prompt) -> None:
     receipt = prompt.receipt
     assert receipt.used == receipt.joins + sum(part.used for part in receipt.parts)
-    if case.meter not in ("chars/4", "bytes/4"):  # these plan with more than they count
+    if case.meter != "chars/4":  # it plans with more than it counts
         saved = max(0, -receipt.joins)  # what is required may fit joined although it adds up to more
         assert sum(part.granted for part in receipt.parts) - saved <= case.budget or not receipt.truncated
     assert [part.name for part in receipt.parts] == [section.name for section in case.sections]

@@ -1,7 +1,6 @@
 """What a user meets first at a prompt of Python: completion, reprs, hints for typos, one name for one thing."""
 
 import json
-import sys
 import typing
 
 import pytest
@@ -96,10 +95,8 @@ def test_a_replay_without_texts_does_not_say_that_it_is_exact(prompt):
     assert "computed from recorded sizes" in replayed.headline
 
 
-@pytest.mark.parametrize(("version", "offered"), [((3, 11), False), ((3, 12), True)])
-def test_the_extra_for_claude_is_only_offered_where_it_installs_something(monkeypatch, version, offered):
-    monkeypatch.setattr(sys, "version_info", version)
-    assert ("brim[claude]" in exact_count_advice(100, 200, "claude-sonnet-4-5")) == offered
+def test_no_extra_is_offered_that_does_not_count_the_model():
+    assert "brim[open]" not in exact_count_advice(100, 200, "claude-sonnet-4-5")
     assert "tokenizer.json" in exact_count_advice(100, 200, "claude-sonnet-4-5")
 
 

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from types import SimpleNamespace
 
 import pytest
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.apps import App
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner
 from google.genai import errors, types
@@ -21,8 +22,7 @@ from hypothesis import strategies as st
 from pydantic import PrivateAttr
 
 import brim
-from brim.integrations.google_adk import TRANSLATION, BrimPlugin
-from integrations.translations import fitted, rewritten
+from brim.integrations.google_adk import BrimPlugin
 from properties import examples
 
 WINDOW = 4_000
@@ -67,30 +67,10 @@ class Scripted(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=usage)
 
     def size(self, asked) -> int:
-        """Count a request as Anthropic messages, by a translation of its own."""
-        history = brim.History(meter="gpt-5", format="anthropic")
-        history.extend([told(content, place) for place, content in enumerate(asked.contents)])
-        tools = [
-            {"name": each.name, "description": each.description, "input_schema": each.parameters_json_schema or {}}
-            for tool in asked.config.tools or ()
-            for each in tool.function_declarations
-        ]
-        beside, _ = history.extra_units(tools or None, asked.config.system_instruction)
-        return sum(beside.values()) + history.turns.fixed + history.turns.total
-
-
-def told(content, place):
-    blocks = []
-    for part in content.parts:
-        if part.function_call:
-            use = {"type": "tool_use", "id": f"{place}", "name": part.function_call.name}
-            blocks.append({**use, "input": part.function_call.args})
-        elif part.function_response:
-            said = json.dumps(part.function_response.response, ensure_ascii=False)
-            blocks.append({"type": "tool_result", "tool_use_id": f"{place - 1}", "content": said})
-        else:
-            blocks.append({"type": "text", "text": part.text})
-    return {"role": "assistant" if content.role == "model" else "user", "content": blocks}
+        """Count a request as the body that the client would send."""
+        values = asked.model_dump(mode="json", exclude_none=True)
+        tools, system = values["config"].get("tools"), values["config"].get("system_instruction")
+        return brim.meter("gpt-5").count_messages(values["contents"], tools, system=system, format="gemini")
 
 
 def check(contents) -> None:
@@ -148,28 +128,6 @@ def test_with_brim_it_runs_to_its_end(streaming):
         len(look(1)),
         len(look(36)),
     }
-
-
-def test_the_session_shows_receipts_and_usage(tmp_path):
-    model = Scripted(model="scripted", calls=5)
-    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
-    plugin = BrimPlugin(WINDOW, meter="gpt-5", store=store)
-    run(model, [plugin])
-    [session] = plugin.conversations.sessions
-    assert session.id == "s1/surveyor"
-    assert session.status().reported == model._sizes[-1]
-    assert plugin.conversations.last.receipt.used <= WINDOW
-    kinds = [entry.kind for entry in store.entries("s1/surveyor")]
-    assert kinds.count("prompt") == kinds.count("usage") == 6
-    assert plugin._calls == {}
-
-
-def test_an_estimate_is_corrected_by_the_usage():
-    model = Scripted(model="scripted", calls=8)
-    plugin = BrimPlugin(WINDOW, meter="chars/4")
-    run(model, [plugin])
-    [session] = plugin.conversations.sessions
-    assert session.meter.name != "chars/4"
 
 
 def test_a_refused_request_is_sent_once_more_and_smaller():
@@ -236,18 +194,20 @@ def histories(draw):
     return contents
 
 
-@examples(80)
-@given(histories())
-def test_messages_come_back_as_they_were(contents):
-    before = [content.model_copy(deep=True) for content in contents]
-    assert rewritten(TRANSLATION, contents, "anthropic") == contents == before
+def fitted(contents, window):
+    """Return the contents that a plugin sends."""
+    request = LlmRequest(contents=contents)
+    context = SimpleNamespace(session=SimpleNamespace(id="s"), branch=None, agent_name="surveyor")
+    plugin = BrimPlugin(window, meter="gpt-5")
+    asyncio.run(plugin.before_model_callback(callback_context=context, llm_request=request))
+    return request.contents
 
 
 @examples(60)
 @given(histories(), st.integers(60, 2_000))
 def test_what_is_left_is_legal_and_of_the_same_kind(contents, window):
     try:
-        sent = fitted(TRANSLATION, contents, window)
+        sent = fitted(contents, window)
     except brim.DoesNotFit:
         return
     check_pairs(sent)
@@ -278,7 +238,7 @@ def test_what_is_cut_keeps_all_else():
         types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="1", name="look"))]),
         types.Content(role="user", parts=[types.Part(function_response=response, part_metadata={"kept": 1})]),
     ]
-    sent = fitted(TRANSLATION, contents, 1_000)
+    sent = fitted(contents, 1_000)
     assert sent[0] is contents[0]
     assert sent[1] is contents[1]
     part = sent[2].parts[0]
@@ -286,14 +246,3 @@ def test_what_is_cut_keeps_all_else():
     assert part.function_response.scheduling == response.scheduling
     assert len(part.function_response.response["result"]) < len(long)
     assert response.response == {"result": long}
-
-
-def test_a_text_that_was_cut_has_no_signature_and_a_whole_one_keeps_it():
-    parts = [
-        types.Part(text="mud and sand; " * 2_000, thought_signature=b"a"),
-        types.Part(text="so", thought_signature=b"b"),
-    ]
-    contents = [types.Content(role="user", parts=[types.Part(text=GOAL)]), types.Content(role="model", parts=parts)]
-    sent = fitted(TRANSLATION, contents, 500)
-    assert [part.thought_signature for part in sent[1].parts] == [None, b"b"]
-    assert parts[0].thought_signature == b"a"

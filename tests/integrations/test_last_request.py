@@ -5,7 +5,6 @@ The server keeps the bodies that it received, and counts them by a meter of its 
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
@@ -87,38 +86,6 @@ def run(watched, loop, ask=None):
 
 def test_it_is_what_the_server_received(route, server):
     assert run(Watched(route, server), LOOPS[route]()) == "Well done."
-
-
-@pytest.mark.slow
-def test_it_is_what_the_server_received_if_the_answer_streams(route, server):
-    assert run(Watched(route, server), LOOPS[route](), lambda loop, client: drained(loop, client)[1]) == "Well done."
-
-
-@pytest.mark.slow
-def test_it_is_what_the_async_client_sent(route, server):
-    async def main():
-        watched, loop = Watched(route, server), LOOPS[route]()
-        watched.client = brim.wrap(made(route, server, asynchronous=True), WINDOW, meter=METER)
-        async with watched.client:
-            for _ in range(CALLS):
-                given = as_sent(loop, watched.wire)
-                loop.take(await loop.ask(watched.client))
-                # The loop has taken the answer: what was sent is in `last` as it was then.
-                watched.compare(given)
-        return watched.cuts
-
-    assert asyncio.run(main()) >= 2
-
-
-@pytest.mark.slow
-def test_a_system_prompt_that_changes_counts_as_it_was_sent(server):
-    watched, loop = Watched("chat", server), Chat()
-    for number in range(CALLS + 1):
-        loop.messages[0] = {"role": "system", "content": f"You are a careful engineer. {'It is late. ' * (number % 5)}"}
-        if loop.take(watched.ask(loop)) is not None:
-            break
-    assert watched.cuts >= 2
-    assert "It is late." in server.bodies[-2].decode()
 
 
 def test_marks_of_the_cache_stand_where_they_were_sent(server):

@@ -91,7 +91,6 @@ def test_with_brim_there_is_none(upstream, tmp_path):
         assert looped(server, url) == "Well done."
         well(server)
         streamed(server, url)
-        answers_tell(server, url)
         named(url)
     with brim.open_store(store) as opened:
         rows = opened.sessions()
@@ -108,18 +107,10 @@ def streamed(server, url):
     assert server.sizes[-1] + ANSWER <= WINDOW
 
 
-def answers_tell(server, url):
-    raw = client(url).chat.completions.with_raw_response.create(model="ours", messages=long())
-    assert raw.headers["x-brim-tokens-after"] == str(server.sizes[-1])
-    assert raw.headers["x-brim-budget"] == str(WINDOW)
-    assert int(raw.headers["x-brim-edits"]) >= 1
-    assert raw.headers["x-brim-session-id"]
-
-
 def named(url):
-    more = {"extra_headers": {"x-litellm-session-id": "nightly"}}
-    raw = client(url).chat.completions.with_raw_response.create(model="ours", messages=long(), **more)
-    assert raw.headers["x-brim-session-id"].endswith("nightly")
+    client(url).chat.completions.create(
+        model="ours", messages=long(), extra_headers={"x-litellm-session-id": "nightly"}
+    )
 
 
 def long():

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from agents import (
     Agent,
+    Model,
+    ModelBehaviorError,
+    ModelResponse,
     ModelSettings,
     OpenAIChatCompletionsModel,
     OpenAIProvider,
@@ -14,18 +18,18 @@ from agents import (
     RunConfig,
     Runner,
     SQLiteSession,
+    Usage,
     function_tool,
     set_tracing_disabled,
 )
-from agents.run import CallModelData, ModelInputData
+from agents.models.interface import ModelTracing
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 import brim
-from brim.integrations.openai_agents import fit_input
-from brim.sessions.conversations import Conversations
+from brim.integrations.openai_agents import BrimProvider
 from integrations.pictures import PICTURE
 
 SYSTEM = "You look things up. Answer with one word when you are done."
@@ -42,23 +46,21 @@ def look(number: int) -> str:
     return f"Of {number} it is known: " + "it follows the one before it, and more is known of it still. " * 12
 
 
-def agent(server, kind="responses", **more):
+def agent(server, fit, kind="responses", **more):
     client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-    model = KINDS[kind](model="gpt-5", openai_client=client)
+    model = fit.model(KINDS[kind](model="gpt-5", openai_client=client))
     asked = {"name": "Looker", "instructions": SYSTEM, "model": model, "tools": [look], **more}
     return Agent(**{"model_settings": ModelSettings(max_tokens=200, include_usage=True), **asked})
 
 
-def run(server, fit=None, task=TASK, kind="responses", **more):
-    config = RunConfig(call_model_input_filter=fit) if fit is not None else None
-    hooks = fit.hooks if fit is not None else None
-    return Runner.run_sync(agent(server, kind), task, max_turns=60, run_config=config, hooks=hooks, **more)
+def run(server, fit, task=TASK, kind="responses", **more):
+    return Runner.run_sync(agent(server, fit, kind), task, max_turns=60, **more)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_brim_forty_calls_fit_and_the_run_keeps_them_all(upstream, kind):
     server = upstream(window=3_000, calls=40)
-    fit = fit_input(3_000)
+    fit = BrimProvider(3_000)
     told = run(server, fit, kind=kind)
     assert (server.made, server.refused, server.illegal) == (40, 0, [])
     assert told.final_output == "Well done."
@@ -77,11 +79,10 @@ def test_with_brim_forty_calls_fit_and_the_run_keeps_them_all(upstream, kind):
 
 def test_a_streamed_run_fits_as_well_and_two_at_a_time_do_not_mix(upstream):
     server = upstream(window=3_000, calls=64)
-    fit = fit_input(3_000)
+    fit = BrimProvider(3_000)
 
     async def streamed(task):
-        config = RunConfig(call_model_input_filter=fit)
-        told = Runner.run_streamed(agent(server), task, max_turns=80, run_config=config, hooks=fit.hooks)
+        told = Runner.run_streamed(agent(server, fit), task, max_turns=80)
         texts = []
         async for event in told.stream_events():
             if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
@@ -103,15 +104,13 @@ def test_a_streamed_run_fits_as_well_and_two_at_a_time_do_not_mix(upstream):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, kind, stream):
     server = upstream(window=3_000, calls=40)
-    fit = fit_input(100_000)
-    one = agent(server, kind)
-    one.model = fit.model(one.model)
+    fit = BrimProvider(100_000)
+    one = agent(server, fit, kind)
 
     async def run():
-        asked = {"max_turns": 60, "run_config": RunConfig(call_model_input_filter=fit), "hooks": fit.hooks}
         if not stream:
-            return await Runner.run(one, TASK, **asked)
-        told = Runner.run_streamed(one, TASK, **asked)
+            return await Runner.run(one, TASK, max_turns=60)
+        told = Runner.run_streamed(one, TASK, max_turns=60)
         async for _ in told.stream_events():
             pass
         return told
@@ -124,29 +123,37 @@ def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, kind, stream)
     assert (status.overflows, status.reported) == (server.refused, server.sizes[-1])
 
 
-def test_a_provider_hands_out_such_models_and_another_error_goes_through(upstream):
-    server = upstream(window=3_000)
+def test_the_models_of_a_provider_fit_and_another_error_goes_through(upstream):
+    server = upstream(window=3_000, calls=40)
     server.script = [(401, {"error": {"message": "no such key", "type": "invalid_request_error"}})]
-    fit = fit_input(3_000)
     client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-    config = RunConfig(call_model_input_filter=fit, model_provider=fit.provider(OpenAIProvider(openai_client=client)))
+    fit = BrimProvider(3_000, provider=OpenAIProvider(openai_client=client))
     one = Agent(name="Looker", instructions=SYSTEM, model="gpt-5", tools=[look])
 
     async def run():
         with pytest.raises(Exception, match="no such key"):
-            await Runner.run(one, TASK, run_config=config, hooks=fit.hooks)
-        return await Runner.run(one, TASK, run_config=config, hooks=fit.hooks)
+            await Runner.run(one, TASK, run_config=RunConfig(model_provider=fit))
+        return await Runner.run(one, TASK, max_turns=60, run_config=RunConfig(model_provider=fit))
 
     assert asyncio.run(run()).final_output == "Well done."
+    assert server.refused == 0
     assert fit.conversations.sessions[-1].status().reported == server.sizes[-1]
+
+
+def test_a_call_whose_history_the_provider_keeps_is_sent_as_it_is(upstream):
+    server = upstream(window=3_000)
+    fit = BrimProvider(3_000)
+    run(server, fit, previous_response_id="resp_0")
+    assert server.requests[-1]["previous_response_id"] == "resp_0"
+    assert len(fit.conversations) == 0
 
 
 def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
     server = upstream(window=3_000, calls=40)
     url = f"sqlite:///{tmp_path / 'brim.db'}"
-    fit = fit_input(3_000, store=url, session="talk-7")
+    fit = BrimProvider(3_000, store=url, session="talk-7")
     run(server, fit, session=SQLiteSession("talk-7", tmp_path / "items.db"))
-    again = fit_input(3_000, store=url, session="talk-7")
+    again = BrimProvider(3_000, store=url, session="talk-7")
     told = run(server, again, task="And what was it?", session=SQLiteSession("talk-7", tmp_path / "items.db"))
     assert told.final_output == "Well done."
     assert (server.refused, server.illegal) == (0, [])
@@ -157,17 +164,16 @@ def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
     assert [row.id for row in overview(brim.open_store(url)).recent] == ["talk-7"]
 
 
-def test_tools_handoffs_and_the_form_of_the_answer_are_counted():
+def test_tools_handoffs_and_the_form_of_the_answer_are_counted(upstream):
     class Found(BaseModel):
         """What was found."""
 
         numbers: list[int]
 
     def used(**more):
-        fit = fit_input(Conversations(3_000))
-        given = ModelInputData(input=[{"role": "user", "content": TASK}], instructions=SYSTEM)
-        one = Agent(name="a", model="gpt-5", **more)
-        asyncio.run(fit(CallModelData(model_data=given, agent=one, context=None)))
+        server, fit = upstream(window=3_000), BrimProvider(3_000)
+        with contextlib.suppress(ModelBehaviorError):  # The server knows one answer.
+            Runner.run_sync(agent(server, fit, **{"tools": [], **more}), TASK)
         return fit.conversations.last.receipt.used
 
     bare = used()
@@ -210,25 +216,38 @@ def histories(draw):
     return items
 
 
+class Recorder(Model):
+    """A model that keeps its input."""
+
+    model = "gpt-5"
+
+    async def get_response(self, **fields):
+        self.input = fields["input"]
+        return ModelResponse([], Usage(), None)
+
+    async def stream_response(self, **fields):
+        raise NotImplementedError
+
+
 def fitted(items, budget):
-    fit = fit_input(budget)
-    one = Agent(name="a", model="gpt-5")
-    data = CallModelData(model_data=ModelInputData(input=items, instructions=SYSTEM), agent=one, context=None)
-    return asyncio.run(fit(data))
+    inner = Recorder()
+    model = BrimProvider(budget).model(inner)
+    asyncio.run(model.get_response(SYSTEM, items, ModelSettings(), [], None, [], ModelTracing.DISABLED))
+    return inner.input
 
 
 @given(items=histories(), budget=st.integers(80, 400))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_cut_stays_legal_and_keeps_all_else(items, budget):
     try:
-        told = fitted(items, budget)
+        sent = fitted(items, budget)
     except brim.DoesNotFit:
         return
-    calls = [item["call_id"] for item in told.input if item.get("type") == "function_call"]
-    results = [item["call_id"] for item in told.input if item.get("type") == "function_call_output"]
+    calls = [item["call_id"] for item in sent if item.get("type") == "function_call"]
+    results = [item["call_id"] for item in sent if item.get("type") == "function_call_output"]
     assert calls == results or sorted(calls) == sorted(results)
     known = {(item.get("type"), item.get("id") or item.get("call_id")): item for item in items}
-    for item in told.input:
+    for item in sent:
         before = known.get((item.get("type"), item.get("id") or item.get("call_id")))
         if before is not None and "content" not in item:
             rest = {key: value for key, value in before.items() if key not in ("output", "arguments")}

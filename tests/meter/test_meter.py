@@ -21,7 +21,6 @@ from brim.meter.units import UNITS
         ("llama-3.3-70b-instruct", "llama3", True),
         ("chars", "chars", True),
         ("chars/4", "chars/4", False),
-        ("bytes/4", "bytes/4", False),
         ("claude-sonnet-4-5", "claude-4.5 (estimate: cl100k_base x weights by character class)", False),
         ("models/gemini-2.5-pro", "gemini-2 (estimate: gemma3)", False),
         ("grok-4", "other (estimate: o200k_base)", False),
@@ -29,8 +28,6 @@ from brim.meter.units import UNITS
 )
 def test_names_of_models_vocabularies_and_units(name, told, exact):
     found = meter(name)
-    if "claude" in name:  # where ctok is installed it counts
-        told = found.name if "ctok" in found.name else told
     assert (found.name, found.exact) == (told, exact)
     assert isinstance(found, Meter)
     assert found.upper("some text") >= found.count("some text") > 0 or name == "chars"
@@ -41,11 +38,6 @@ def test_every_model_of_the_catalogue_can_be_counted():
     counts = {model.id: meter(model.id).count("The quick brown fox.") for model in catalogue.models()}
     assert len(counts) > 250
     assert all(4 <= count <= 9 for count in counts.values())
-
-
-@pytest.mark.parametrize("name", ["gpt-5", "gpt-4o", "claude-sonnet-4-5", "grok-4", "o200k_base", "chars", "chars/4"])
-def test_a_name_gives_the_same_meter_each_time(name):
-    assert meter(name) is brim.meter(name)
 
 
 def test_models_share_the_counts_of_their_vocabulary():
@@ -61,11 +53,6 @@ def test_a_meter_by_a_model_s_name_is_that_model_s(name):
     assert (meter(name).model, meter_for(None, name).model) == (name, name)
     assert name_of(meter(name)) == name
     assert meter(name_of(meter(name))) is meter(name)
-
-
-@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base", "chars", "chars/4"])
-def test_a_vocabulary_s_and_a_unit_s_meter_are_no_model_s(name):
-    assert (meter(name).model, name_of(meter(name))) == (None, name)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +79,7 @@ def test_a_model_s_estimate_is_kept_to_its_upper_bound_and_a_meter_to_its_count(
     assert "upper bound" in prompt.receipt.meter
 
 
-@pytest.mark.parametrize("name", ["chars/4", "chars/4+1", "bytes/4"])
+@pytest.mark.parametrize("name", ["chars/4", "chars/4+1"])
 @pytest.mark.parametrize("text", ["日本語の文章です。" * 50, "{}[]();" * 50, "A plain sentence of words. " * 20])
 def test_a_rule_of_thumb_is_not_its_own_bound(name, text):
     """`chars/4` counted 112 tokens for 450 characters of Japanese, and called that the most that they can be."""

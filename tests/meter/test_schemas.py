@@ -148,34 +148,6 @@ def test_whatever_a_schema_says_more_costs_more(provider):
     assert wrong == []
 
 
-def test_a_reference_costs_what_it_refers_to_each_time():
-    place = schema(city=TEXT, country=TEXT)
-    folded = {**schema(a={"$ref": "#/$defs/place"}, b={"$ref": "#/$defs/place"}), "$defs": {"place": place}}
-    plain = schema(a=place, b=place)
-    assert count([chat(folded)])[0] >= count([chat(plain)])[0]
-    once = {**schema(a={"$ref": "#/$defs/place"}), "$defs": {"place": place}}
-    assert count([chat(folded)])[0] - count([chat(once)])[0] > count([chat(place)])[0] - count([chat(schema())])[0]
-
-
-def test_definitions_that_use_each_other_are_entered_once():
-    node = schema(next={"$ref": "#/$defs/node"}, leaf={"$ref": "#/$defs/leaf"}, top={"$ref": "#"})
-    units, exact = count([chat({**schema(a={"$ref": "#/$defs/node"}), "$defs": {"node": node, "leaf": node}})])
-    assert not exact
-    assert units < 2_000
-
-
-def doubling(levels):
-    """Return a schema whose definitions use the next one twice."""
-    defs = {f"d{i}": schema(a={"$ref": f"#/$defs/d{i + 1}"}, b={"$ref": f"#/$defs/d{i + 1}"}) for i in range(levels)}
-    return {**schema(r={"$ref": "#/$defs/d0"}), "$defs": {**defs, f"d{levels}": TEXT}}
-
-
-def test_definitions_that_double_do_not_run_away():
-    assert count([chat(doubling(90))])[0] > 2**89
-    with pytest.raises(InvalidValue, match=r"tools\[0\] must be a tool with at most 100 definitions in a chain"):
-        count([chat(doubling(5_000))])
-
-
 names = st.text(min_size=1, max_size=12)
 told = st.text(max_size=40) | st.sampled_from([".", "a.", "...", ":", "\n", "\ud800", "<|endoftext|>"])
 leaves = st.fixed_dictionaries(

@@ -126,12 +126,6 @@ def test_a_vocabulary_that_counts_nothing_is_refused(tmp_path):
         brim.meter(str(tmp_path / "tokenizer.json"))
 
 
-def test_a_vocabulary_of_rare_words_is_accepted(tmp_path):
-    rare = Tokenizer(models.BPE({"ж": 0, "ѱ": 1, "ѱж": 2}, [("ѱ", "ж")]))
-    rare.save(str(tmp_path / "tokenizer.json"))
-    assert brim.meter(str(tmp_path / "tokenizer.json")).count("ѱжѱ") == 2
-
-
 def test_a_history_fits_a_server_that_renders_it_by_a_chat_template(tmp_path):
     """`400 request (1231 tokens) exceeds the available context size (1024 tokens)`, of a prompt that counted 970."""
     tokenizer = Tokenizer.from_str(byte_level(truncation=None, padding=None, post_processor=None))

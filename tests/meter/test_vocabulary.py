@@ -175,14 +175,6 @@ def test_an_estimate_s_bound_is_above_it_and_never_more_than_the_bytes():
     assert (meter.count("a b c"), meter.upper("a b c")) == (3, 5)
 
 
-def test_an_engine_that_miscounts_the_known_vectors_is_not_used():
-    meter = Vocabulary(
-        "words", [("wrong", lambda: Fake("wrong")), ("guess", lambda: Fake("guess", exact=False))], vectors=[("a b", 3)]
-    )
-    assert not meter.exact
-    assert "wrong miscounts" in meter.name
-
-
 def test_a_library_that_is_not_installed_is_passed_over():
     def missing():
         raise ModuleNotFoundError("no module")

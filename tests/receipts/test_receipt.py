@@ -30,17 +30,6 @@ def test_a_handle_names_the_whole_content_whatever_was_kept_of_it():
     assert handle(text + "y") != handle(text + "z")
 
 
-def test_a_diff_tells_of_another_use_and_of_another_content():
-    small, big = fit(Section("a", "x" * 300)), fit(Section("a", "x" * 300), budget=200)
-    assert [str(change) for change in small.receipt.diff(big.receipt)] == ["a: cut 100 -> cut 200"]
-    one, two = fit(Section("a", "one")), fit(Section("a", "two"))
-    assert [change.name for change in one.receipt.diff(two.receipt)] == ["a"]
-    assert [str(change) for change in one.receipt.diff(fit(Section("b", "one")).receipt)] == [
-        "a: whole 3 -> absent",
-        "b: absent -> whole 3",
-    ]
-
-
 def test_an_event_has_each_section_in_one_list():
     event = fit(
         Section("whole", "w"), Section("off", "o", enabled=False), Section("gone", "g" * 200, overflow="drop")

@@ -175,47 +175,12 @@ def test_the_rules_one_by_one(budget, claims, options, expected):
     assert solver.allocate(claims, budget, **options) == expected
 
 
-@pytest.mark.parametrize(
-    ("claims", "takes", "options", "expected"),
-    [
-        pytest.param([claim(100), claim(100)], {0: 30}, {}, [30, 70], id="to the next of the class"),
-        pytest.param([claim(100, rank=1), claim(100, rank=2)], {0: 30}, {}, [30, 70], id="to the next class"),
-        pytest.param(
-            [claim(100, rank=1), claim(100, rank=2)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the next"
-        ),
-        pytest.param([claim(100), claim(100)], {0: 30}, {"fill": "fair"}, [30, 70], id="from a share to the others"),
-        pytest.param([claim(100), claim(50, 40)], {1: 0}, {}, [100, 0], id="from an unusable floor back to the first"),
-        pytest.param(
-            [claim(100), claim(100)], {1: 0}, {"fill": "fair"}, [100, 0], id="from a useless share to the others"
-        ),
-        pytest.param(
-            [claim(100)] * 3,
-            {1: range(40, 101), 2: range(40, 101)},
-            {"fill": "fair"},
-            [50, 50, 0],
-            id="from the last useless share to the others first",
-        ),
-    ],
-)
-def test_what_a_claim_does_not_take_goes_to_the_others(claims, takes, options, expected):
-    def spend(index, offer):
-        taken = takes.get(index, offer)
-        return offer * (offer in taken) if isinstance(taken, range) else min(taken, offer)
-
-    assert solver.allocate(claims, 100, spend=spend, **options) == expected
-
-
 @pytest.mark.parametrize("fill", FILLS)
 def test_ten_thousand_claims_are_served_in_one_pass(fill):
     claims = [claim(7, 3 if i % 3 == 0 else 0, rank=i % 5, toll=1) for i in range(10_000)]
     grants = solver.allocate(claims, 40_000, fill=fill)
     assert spent(claims, grants) <= 40_000
     assert sum(grants) > 30_000
-
-
-def test_a_share_of_the_budget_is_rounded_down():
-    claims = [Claim(wanted=8, rank=1, toll=1), Claim(wanted=10, reserved=Fraction(28, 25), rank=2)]
-    assert solver.allocate(claims, 8) == [5, 2]
 
 
 def test_fair_shares_leave_no_token_over():

@@ -1,6 +1,6 @@
 """Bidding for a budget, with scripted bidders."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -21,20 +21,17 @@ class Scripted:
     kind: str = "turns"
     ceiling: int | None = None
     cuttable: bool = False
-    reserved: int = 0
-    asked: list[int] = field(default_factory=list)
 
     @property
     def size(self):
         return max(self.steps)
 
     def claim(self, toll):
-        return Claim(self.size, min(self.steps), self.reserved, self.rank, self.required, toll=toll)
+        return Claim(self.size, min(self.steps), 0, self.rank, self.required, toll=toll)
 
     def propose(self, grant, proposals):
-        self.asked.append(grant)
         load = self.steps[max(step for step in self.steps if step <= grant)]
-        return Proposal(load, load, f"{self.name} within {grant}", in_steps=True)
+        return Proposal(load, load, f"{self.name} within {grant}")
 
 
 @dataclass(kw_only=True)
@@ -61,37 +58,11 @@ class Sum(Fit):
         return self.budget
 
 
-def bidding(bidders, budget, *, join=0, tops_up=True):
+def bidding(bidders, budget, *, join=0):
     options = {"fill": "order", "policy": "truncate_then_continue"}
     given = {"meter": CharMeter(), "model": None, "options": options, "captured": False, "advises": False}
     whole = Sum(bidders=bidders, budget=budget, join=join, **given)
-    return Bidding(whole=whole, bidders=bidders, toll=0, tops_up=tops_up)
-
-
-def reserved_and_unused(first, **options):
-    """Fit a bidder beside one that reserves 40 tokens and uses 10 of them; return what the first one keeps."""
-    beside = Scripted("beside", {10: 10, 11: 10, 60: 10}, rank=2, reserved=40)
-    run = bidding([first, beside], 100, **options)
-    used = run.run()
-    assert used == run.proposals[first].load + 10
-    return run.proposals[first].load
-
-
-def test_what_is_left_over_is_offered_to_what_was_cut():
-    first = Scripted("first", {50: 50, 85: 85, 200: 200})
-    assert reserved_and_unused(first) == 85
-    assert first.asked == [60, 90]
-
-
-def test_an_offer_that_gives_no_more_is_not_taken():
-    """A history may keep less of a bigger room: its newest result is cut by its shape."""
-    first = Scripted("first", {50: 50, 85: 30, 200: 200})
-    assert reserved_and_unused(first) == 50
-    assert first.asked == [60, 90]
-
-
-def test_nothing_is_offered_again_if_sections_stand_alone():
-    assert reserved_and_unused(Scripted("first", {50: 50, 85: 85, 200: 200}), tops_up=False) == 50
+    return Bidding(whole=whole, bidders=bidders, toll=0)
 
 
 def test_joins_that_count_more_are_taken_from_the_least_essential():

@@ -113,20 +113,6 @@ def test_the_hard_marker_stands_at_the_side_that_is_cut(keep):
     assert "\n\n" not in text
 
 
-def test_a_ceiling_is_kept_to_without_any_stage():
-    prompt = fit(100, Section("a", "a" * 90, ceiling=20, marker=">"), Section("gossip", GOSSIP[:60]))
-    assert prompt.receipt.stages == ()
-    assert prompt.text == "a" * 19 + ">\n\n" + GOSSIP[:60]
-
-
-def test_the_callers_own_values_are_not_changed():
-    entries = [f"memory {i}" for i in range(9)]
-    section = Section("a", entries)
-    fit(30, section, stages=[Stage(section="a", last=2)])
-    assert entries == [f"memory {i}" for i in range(9)]
-    assert section.content == tuple(entries)
-
-
 def test_a_fit_in_stages_is_replayed_from_its_json():
     prompt = two(60, capture=True, hard_marker="\n(hard)")
     text = prompt.receipt.to_json()

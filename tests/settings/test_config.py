@@ -169,14 +169,14 @@ def test_the_users_file_is_below_the_projects(project, tmp_path):
 def test_a_profile_of_the_project_stands_above_the_users_of_that_name(project, tmp_path):
     mine = tmp_path / "xdg" / "brim"
     mine.mkdir(parents=True)
-    (mine / "brim.yaml").write_text("profiles: {a: {meter: bytes/4}, b: {meter: bytes/4}}\n")
+    (mine / "brim.yaml").write_text("profiles: {a: {meter: chars/4+1}, b: {meter: chars/4+1}}\n")
     environ = {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
     config = project("profiles: {a: {meter: chars}}\n", environ=environ)
     assert config.resolve(profile="a").value("meter") == "chars"
-    assert config.resolve(profile="b").value("meter") == "bytes/4"
+    assert config.resolve(profile="b").value("meter") == "chars/4+1"
     alone = brim.load_config(mine, environ=environ)
     assert alone.files == (str(mine / "brim.yaml"),)
-    assert alone.resolve(profile="a")["meter"].value == "bytes/4"
+    assert alone.resolve(profile="a")["meter"].value == "chars/4+1"
 
 
 @pytest.mark.requirement("S2.21")

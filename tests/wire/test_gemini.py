@@ -136,3 +136,19 @@ def test_the_signature_of_a_call_that_nothing_answers_goes_to_the_next_one():
     sent = brim.fit_messages(messages, 10_000, meter=CHARS).messages
     kept = {**messages[1]["parts"][1], "thoughtSignature": "sig"}
     assert sent == [messages[0], {"role": "model", "parts": [kept]}, messages[2]]
+
+
+@pytest.mark.parametrize("budget", range(90, 800, 30))
+def test_images_of_a_result_are_not_replaced_by_texts(budget):
+    """parts.0.function_response.parts.0.text: Extra inputs are not permitted."""
+    image = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    result = answers("read", {"output": "many words " * 20}, parts=[image])
+    messages = [user("task"), calls("read"), user(result), calls("read"), user(answers("read")), user("go on")]
+    try:
+        sent = brim.fit_messages(messages, budget, meter="gpt-5").messages
+    except brim.DoesNotFit:
+        return
+    for part in (part for message in sent for part in message["parts"] if "functionResponse" in part):
+        response = part["functionResponse"]
+        assert all(list(each) == ["inlineData"] for each in response.get("parts", ()))
+        assert ("image omitted" in str(response["response"])) <= (not response.get("parts"))

@@ -31,6 +31,7 @@ from brim.truncate.base import mark, shrink
 from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
 from brim.truncate.parts import LONG_LINE, TextParts, whole_part
+from brim.wire.base import GONE as REMOVED
 from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
@@ -439,7 +440,7 @@ class Forms:
                 result, *inner = old
                 place, value, before = result.at, wire.result(text), sum([chat.piece(piece) for piece in inner])
             elif old.kind in (*MEDIA, "opaque"):
-                place, value, before = old.whole, wire.part(text), chat.piece(old)
+                place, value, before = old.whole, wire.omitted(old, text), chat.piece(old)
                 if not place or not isinstance(place[-1], int):
                     continue
             else:
@@ -447,6 +448,9 @@ class Forms:
             after = chat.text(text)
             if place and after < before:
                 values[place] = value
+                if isinstance(old, list):  # In some formats, the media of a result are not part of its text.
+                    others = [each.whole for each in inner if each.kind in (*MEDIA, "opaque")]
+                    values |= {each: REMOVED for each in others if each[: len(place)] != place}
                 units += after - before
         if not values:
             return whole

@@ -56,13 +56,17 @@ class ConverseCall(ClientCall):
 
     def made(self, raw: Any) -> Any:
         """Return a message made by brim with its base64 decoded."""
-        if isinstance(raw, dict):
-            return {key: _bytes(each) if key in _BYTES else self.made(each) for key, each in raw.items()}
-        return [self.made(each) for each in raw] if isinstance(raw, list) else raw
+        return decoded(raw)
 
 
-def _bytes(value: Any) -> Any:
-    return b64decode(value) if isinstance(value, str) else value
+def decoded(raw: Any) -> Any:
+    """Return a message with its base64 decoded."""
+    if isinstance(raw, dict):
+        return {
+            key: b64decode(each) if key in _BYTES and isinstance(each, str) else decoded(each)
+            for key, each in raw.items()
+        }
+    return [decoded(each) for each in raw] if isinstance(raw, list) else raw
 
 
 class _WatchedStream:

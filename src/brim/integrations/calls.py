@@ -21,7 +21,7 @@ from collections.abc import (
 )
 from typing import Any, ClassVar, Self, TypeVar
 
-from brim.integrations.messages import Translation, format_for, from_wire, to_wire
+from brim.integrations.messages import PLACE, Translation, format_for, from_wire, to_wire
 from brim.meter.catalogue import with_long_window
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
@@ -110,6 +110,44 @@ class TranslatedCall(FittedCall):
         if not self.request.changed:
             return self._originals
         return from_wire(self.request, self._read, self._format, self._originals, self._translation)
+
+
+class PlacedCall(FittedCall):
+    """A call with messages that are in a provider's format, in the framework's own type."""
+
+    def __init__(
+        self,
+        conversations: Conversations,
+        messages: Sequence[Any],
+        read: Callable[[Any], dict[str, Any]],
+        write: Callable[[Any, dict[str, Any]], Any],
+        **options: Any,
+    ) -> None:
+        """Fit the messages.
+
+        Args:
+            conversations: the conversations of the program.
+            messages: the whole history.
+            read: returns a message as JSON values of the format.
+            write: returns a message of the framework from the original, or `None` if brim added it, and its new values.
+            options: more arguments of `Conversations.request`.
+
+        Raises:
+            DoesNotFit: the required messages exceed the budget.
+        """
+        self._originals, self._write = list(messages), write
+        placed = [{**read(each), PLACE: at} for at, each in enumerate(self._originals)]
+        super().__init__(conversations.request(placed, **options))
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages to send; unchanged ones are the caller's objects."""
+        return self.request.written(self._originals, self._made)
+
+    def _made(self, raw: Mapping[str, Any]) -> Any:
+        values = dict(raw)
+        place = values.pop(PLACE, None)
+        return self._write(None if place is None else self._originals[place], values)
 
 
 MOST_OPEN = 4_096

@@ -7,24 +7,13 @@ a model are fitted.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import FittedCalls, OpenCalls, TranslatedCall, usage_of
-from brim.integrations.messages import (
-    FrameworkMessage,
-    KeptPart,
-    MessagePart,
-    Translation,
-    data_uri,
-    json_text,
-    json_values,
-    write_parts,
-)
+from brim.integrations.calls import FittedCalls, OpenCalls, PlacedCall, usage_of
 from brim.meter.window import Window
+from brim.wire.base import jsonable
 
 try:
     from google.adk.plugins.base_plugin import BasePlugin
@@ -49,7 +38,7 @@ class BrimPlugin(FittedCalls, BasePlugin):
         """
         BasePlugin.__init__(self, name=name)
         FittedCalls.__init__(self, window, **options)
-        self._calls: OpenCalls[TranslatedCall] = OpenCalls()
+        self._calls: OpenCalls[PlacedCall] = OpenCalls()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Replace the contents of a request by those that fit."""
@@ -77,21 +66,22 @@ class BrimPlugin(FittedCalls, BasePlugin):
         answers = [each async for each in model.generate_content_async(llm_request, stream=False)]
         return answers[-1] if answers else None
 
-    def _call(self, request: Any, name: str) -> TranslatedCall:
+    def _call(self, request: Any, name: str) -> PlacedCall:
         config = request.config
-        return TranslatedCall(
+        return PlacedCall(
             self.conversations,
-            TRANSLATION,
             request.contents,
+            _read,
+            _write,
             model=request.model,
             tools=_tools(config) or None,
-            system=_system(config.system_instruction) or None,
-            format="anthropic",
+            system=jsonable(config.system_instruction) or None,
+            format="gemini",
             answer=config.max_output_tokens,
             session=name,
         )
 
-    def _send(self, name: str, request: Any, call: TranslatedCall) -> None:
+    def _send(self, name: str, request: Any, call: PlacedCall) -> None:
         if call.request.changed:
             request.contents = call.messages
         self._calls[name] = call
@@ -102,108 +92,16 @@ def _session(context: Any) -> str:
     return f"{context.session.id}/{context.branch or context.agent_name}"
 
 
-def _system(instruction: Any) -> str:
-    """Return the text of a system instruction in any form."""
-    if instruction is None or isinstance(instruction, str):
-        return instruction or ""
-    if isinstance(instruction, list | tuple):
-        return "\n".join(filter(None, map(_system, instruction)))
-    fields = instruction if isinstance(instruction, dict) else getattr(instruction, "__dict__", {})
-    if fields.get("parts") is not None:
-        return _system(list(fields["parts"]))
-    return fields.get("text") or ""
+def _tools(config: Any) -> list[Any]:
+    """Return the tools as JSON values; a Python function is not sent as a tool."""
+    return [
+        tool.model_dump(mode="json", exclude_none=True) for tool in config.tools or () if hasattr(tool, "model_dump")
+    ]
 
 
-def _tools(config: Any) -> list[dict[str, Any]]:
-    """Return the declared functions; the provider's own tools use no tokens."""
-    tools = []
-    for tool in config.tools or ():
-        for declared in getattr(tool, "function_declarations", None) or ():
-            schema = declared.parameters_json_schema
-            if schema is None and declared.parameters is not None:
-                schema = declared.parameters.model_dump(mode="json", exclude_none=True)
-            names = {"name": declared.name or "", "description": declared.description or ""}
-            tools.append({**names, "input_schema": schema or {"type": "object", "properties": {}}})
-    return tools
+def _read(content: Any) -> dict[str, Any]:
+    return content.model_dump(mode="json", exclude_none=True)  # type: ignore[no-any-return]
 
 
-def _read(contents: Sequence[Any]) -> list[FrameworkMessage]:
-    """Return contents with their parts; a result without an id belongs to the first call of its name."""
-    read: list[FrameworkMessage] = []
-    waiting: dict[str, str] = {}
-    for place, content in enumerate(contents):
-        parts: list[MessagePart | FrameworkMessage] = []
-        for at, part in enumerate(content.parts or ()):
-            key = f"{place}.{at}"
-            if part.function_call:
-                call = part.function_call
-                waiting[call.id or key] = call.name or ""
-                parts.append(MessagePart("call", json_text(call.args or {}), call.id or key, call.name or ""))
-            elif part.function_response:
-                answer = part.function_response
-                named = (call for call, name in waiting.items() if name == (answer.name or ""))
-                call_id = answer.id if answer.id in waiting else next(named, answer.id or key)
-                waiting.pop(call_id, None)
-                media = [_media(each.inline_data or each.file_data) for each in answer.parts or ()]
-                # The model reads the values as JSON, then the media.
-                parts.append(FrameworkMessage("tool", (MessagePart("text", _values_text(answer)), *media), call_id))
-            else:
-                parts.append(_part(part))
-        read.append(FrameworkMessage("assistant" if content.role == "model" else "user", tuple(parts)))
-    return read
-
-
-def _part(part: Any) -> MessagePart:
-    media = part.inline_data or part.file_data
-    if media is not None:
-        return _media(media)
-    if part.thought and part.text:
-        return MessagePart("thinking", part.text)
-    if part.text is not None:
-        return MessagePart("text", part.text)
-    if part.thought_signature and not part.tool_call and not part.tool_response:
-        return MessagePart("thinking", base64.b64encode(part.thought_signature).decode(), name="sealed")
-    return MessagePart("other", json_text(part.model_dump(mode="json", exclude_none=True)))
-
-
-def _media(media: Any) -> MessagePart:
-    if media is None:
-        return MessagePart("other")
-    kind = "image" if (media.mime_type or "").startswith("image/") else "file"
-    address = getattr(media, "file_uri", None)
-    return MessagePart(kind, address or data_uri(media.mime_type, media.data))
-
-
-def _values_text(answer: Any) -> str:
-    return json_text(answer.response or {})
-
-
-def _write(content: Any, kept: Sequence[KeptPart]) -> Any:
-    return content.model_copy(update={"parts": write_parts(kept, content.parts or [], _write_part)})
-
-
-def _write_part(part: Any, kept: KeptPart) -> Any:
-    """Return a copy of a part with its new content; a cut text loses its signature."""
-    if part is None:
-        return types.Part(text=kept.text)
-    if kept.inside is not None:
-        return part.model_copy(update={"function_response": _write_answer(part.function_response, kept.inside)})
-    if part.function_call:
-        call = part.function_call.model_copy(update={"args": json.loads(kept.text or "")})
-        return part.model_copy(update={"function_call": call})
-    return part.model_copy(update={"text": kept.text, "thought_signature": None})
-
-
-def _write_answer(answer: Any, kept: Sequence[KeptPart]) -> Any:
-    """Return a copy of a function response: its values, then its media."""
-    media = [answer.parts[each.at - 1] for each in kept if each.at]
-    update: dict[str, Any] = {"parts": media or None}
-    texts = [each for each in kept if not each.at]
-    if texts != [KeptPart(0)]:
-        text = "\n".join(_values_text(answer) if each.text is None else each.text for each in texts)
-        values = json_values(text)
-        update["response"] = values if isinstance(values, dict) else {"result": text}
-    return answer.model_copy(update=update)
-
-
-TRANSLATION = Translation(_read, _write, lambda text: types.Content(role="user", parts=[types.Part(text=text)]))
+def _write(_: Any, values: dict[str, Any]) -> Any:
+    return types.Content.model_validate_json(json.dumps(values))  # Only JSON has bytes as base64.

@@ -17,7 +17,6 @@ from brim.integrations import missing
 from brim.integrations.calls import ClientCall, OpenCalls, configured, run
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.request import FittedRequest
 from brim.store import Store
 from brim.wire import Format
 
@@ -65,7 +64,6 @@ class BrimHook(CustomLogger):
         """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
         self._open: OpenCalls[ClientCall] = OpenCalls()
         """Calls whose usage is not yet reported."""
-        self._headers: OpenCalls[dict[str, str]] = OpenCalls()
         self._warned = False
 
     def completion(self, **fields: Any) -> Any:
@@ -115,12 +113,6 @@ class BrimHook(CustomLogger):
         """Record the usage of a streamed answer."""
         self._answered(kwargs, response_obj)
 
-    async def async_post_call_response_headers_hook(
-        self, data: dict[str, Any], *_: Any, **__: Any
-    ) -> dict[str, str] | None:
-        """Return headers that describe the fit, for the answer of the proxy."""
-        return self._headers.get(str(data.get(_ID)))
-
     def _own_call(self, fields: Mapping[str, Any]) -> ClientCall:
         call = self._call(fields, "openai")
         if call is None:
@@ -131,8 +123,7 @@ class BrimHook(CustomLogger):
         """Return a fitted call and remember it by its id, or `None` if the fields do not contain the messages."""
         call = LiteLLMCall.of(fields, format, self.brim, _session(fields))
         if call is not None and fields.get(_ID) is not None:
-            key = str(fields[_ID])
-            self._open[key], self._headers[key] = call, _headers(call.request)
+            self._open[str(fields[_ID])] = call
         return call
 
     def _answered(self, fields: Mapping[str, Any], response: Any) -> Any:
@@ -162,19 +153,6 @@ def _session(fields: Mapping[str, Any]) -> str | None:
     name = next((str(each) for each in names if each), None)
     key = next((str(each["user_api_key_hash"]) for each in metadata if each.get("user_api_key_hash")), "")
     return f"{key[:12]}.{name}" if name and key else name
-
-
-def _headers(request: FittedRequest) -> dict[str, str]:
-    receipt = request.receipt
-    if receipt is None or request.session is None:
-        return {"x-brim-passthrough": "window-unknown"}
-    return {
-        "x-brim-tokens-after": str(receipt.used),
-        "x-brim-budget": str(receipt.budget),
-        "x-brim-count-method": "exact" if receipt.exact else "estimate",
-        "x-brim-edits": str(sum(place is None for place in request.places) if request.changed else 0),
-        "x-brim-session-id": request.session.id,
-    }
 
 
 def _is_counted(fields: Mapping[str, Any], usage: Any) -> bool:

@@ -39,8 +39,6 @@ try:
 except ImportError as error:
     raise missing("mcp") from error
 
-MOST_BYTES = 8 * 1024 * 1024
-"""The most bytes of a request."""
 _RECALLED = 4_000
 """The default limit of a recalled text, in tokens."""
 _INSTRUCTIONS = (
@@ -103,7 +101,6 @@ class Offer:
         if text is None:
             raise InvalidType("text", text, "a string, unless messages are given")
         scale = meter(name)
-        _check_size(text)
         total = scale.count(text)
         upper = total if scale.exact else scale.upper(text)
         return {"total": total, "upper": upper, "unit": scale.unit, "meter": scale.name, "exact": scale.exact}
@@ -132,7 +129,6 @@ class Offer:
             request = _request({"messages": messages, "tools": tools, "system": system})
             fitted = request.fit(budget=budget, **_meter_option(known, budget))
             return {"messages": fitted.messages, "receipt": fitted.receipt.to_dict()}
-        _check_size(sections)
         made = fit([_section(row) for row in sections or ()], budget, **_meter_option(known, budget))
         return {"text": made.text, "receipt": made.receipt.to_dict()}
 
@@ -240,7 +236,6 @@ def _meter_option(name: str | None, budget: int | None) -> dict[str, Any]:
 def _request(given: Mapping[str, Any]) -> RequestBody:
     """Return the request with these fields, read like that of a file."""
     text = json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
-    _check_size(text)
     return request_of(body_of(text, "the request", MESSAGE_KEYS))
 
 
@@ -248,14 +243,3 @@ def _section(row: Mapping[str, Any]) -> Section:
     for name in row:
         check_choice("section", name, _SECTION)
     return Section(**{"name": None, "content": None, **row})
-
-
-def _check_size(value: Any) -> None:
-    """Check the size of a value.
-
-    Raises:
-        InvalidValue: it is too large.
-    """
-    size = len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    if size > MOST_BYTES:
-        raise InvalidValue("the request", f"{size:,} characters", f"of at most {MOST_BYTES:,}")

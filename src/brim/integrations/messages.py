@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from brim.sessions.conversations.request import FittedRequest
 from brim.wire import Format
 
-_PLACE, _PART = "place", "part"
+PLACE, _PART = "place", "part"
 """The keys of the position of a message and of a part; neither is counted."""
 
 
@@ -92,7 +92,7 @@ def format_for(model: str | None) -> Format:
 def to_wire(messages: Sequence[FrameworkMessage], format: Format) -> list[dict[str, Any]]:
     """Return messages in the wire format `openai` or `anthropic`, each with its position."""
     write = _anthropic if format == "anthropic" else _chat
-    return [{**write(runs), _PLACE: at} for at, runs in enumerate(_wire_runs(messages, format))]
+    return [{**write(runs), PLACE: at} for at, runs in enumerate(_wire_runs(messages, format))]
 
 
 def from_wire(
@@ -114,7 +114,7 @@ def from_wire(
     known = _wire_runs(messages, format)
 
     def place_of(row: tuple[Mapping[str, Any], int | None]) -> int | None:
-        at = row[0].get(_PLACE)
+        at = row[0].get(PLACE)
         return None if at is None else known[at][0].place
 
     out: list[Any] = []
@@ -124,7 +124,7 @@ def from_wire(
             continue
         kept: list[KeptPart] = []
         for raw, own in group:
-            runs = known[raw[_PLACE]]
+            runs = known[raw[PLACE]]
             kept += [part for run in runs for part in _whole(run)] if own is not None else _kept(raw, runs)
         whole = [KeptPart(at) for at in range(len(messages[place].parts))]
         out.append(originals[place] if kept == whole else translation.write(originals[place], kept))

@@ -1,29 +1,18 @@
 """Strands Agents: a conversation manager that fits every model call.
 
 Use `Agent(..., conversation_manager=BrimConversationManager())`. It does not change `agent.messages`: it wraps each
-model call, where the whole request is known, and fits only what is sent.
+model call, where the whole request is known, and fits only what is sent. Its messages have the format of Bedrock.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import FittedCalls, TranslatedCall, astream, usage_of
-from brim.integrations.messages import (
-    FrameworkMessage,
-    KeptPart,
-    MessagePart,
-    Translation,
-    data_uri,
-    json_text,
-    json_values,
-    write_parts,
-)
+from brim.integrations.bedrock import decoded
+from brim.integrations.calls import FittedCalls, PlacedCall, astream, usage_of
 from brim.meter.window import Window
 
 try:
@@ -33,8 +22,6 @@ try:
     from strands.types.events import ModelStopReason
 except ImportError as error:
     raise missing("strands") from error
-
-_MEDIA = {"image": "image", "document": "file", "video": "file", "audio": "file"}
 
 
 class BrimConversationManager(FittedCalls, ConversationManager):
@@ -73,25 +60,26 @@ class BrimConversationManager(FittedCalls, ConversationManager):
         event.agent.add_middleware(InvokeModelStage, self._invoke)
 
     async def _invoke(self, context: Any, model: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        async def send(call: TranslatedCall) -> AsyncIterator[Any]:
+        async def send(call: PlacedCall) -> AsyncIterator[Any]:
             return model(context.replace(messages=call.messages) if call.request.changed else context)
 
         call = await asyncio.to_thread(self._call, context)
         async for event in astream(call, send, _usage):
             yield event
 
-    def _call(self, context: Any) -> TranslatedCall:
+    def _call(self, context: Any) -> PlacedCall:
         config = context.model.get_config()
         config = config if isinstance(config, Mapping) else vars(config)
         params = config.get("params") or {}
-        return TranslatedCall(
+        return PlacedCall(
             self.conversations,
-            TRANSLATION,
             context.messages,
+            _read,
+            _write,
             model=config.get("model_id"),
-            tools=[_tool(spec) for spec in context.tool_specs] or None,
-            system=_system(context.system_prompt) or None,
-            format="anthropic",
+            tools=[{"toolSpec": spec} for spec in context.tool_specs] or None,
+            system=_system(context.system_prompt),
+            format="bedrock",
             answer=config.get("max_tokens") or params.get("max_tokens") or params.get("max_completion_tokens"),
             session=self._session or _session(context.agent),
         )
@@ -102,13 +90,8 @@ def _session(agent: Any) -> str | None:
     return None if session is None else f"{session}/{agent.agent_id}"
 
 
-def _system(prompt: Any) -> str:
-    return prompt if isinstance(prompt, str) else "\n".join(block["text"] for block in prompt or () if "text" in block)
-
-
-def _tool(spec: Mapping[str, Any]) -> dict[str, Any]:
-    schema = spec.get("inputSchema") or {}
-    return {"name": spec["name"], "description": spec["description"], "input_schema": schema.get("json", schema)}
+def _system(prompt: Any) -> list[Any] | None:
+    return [{"text": prompt}] if isinstance(prompt, str) and prompt else prompt or None
 
 
 def _usage(event: Any) -> dict[str, Any] | None:
@@ -121,50 +104,9 @@ def _usage(event: Any) -> dict[str, Any] | None:
     return usage_of(prompt, answer, usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens"))
 
 
-def _read(messages: Sequence[Mapping[str, Any]]) -> list[FrameworkMessage]:
-    return [FrameworkMessage(each["role"], tuple(_part(block) for block in each["content"])) for each in messages]
+def _read(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {"role": message["role"], "content": message["content"]}
 
 
-def _part(block: Mapping[str, Any]) -> MessagePart | FrameworkMessage:
-    if "toolResult" in block:
-        result = block["toolResult"]
-        return FrameworkMessage("tool", tuple(_part(part) for part in result["content"]), result["toolUseId"])
-    if "toolUse" in block:
-        use = block["toolUse"]
-        return MessagePart("call", json_text(use["input"]), use["toolUseId"], use["name"])
-    if "reasoningContent" in block:
-        thought = block["reasoningContent"]
-        if "redactedContent" in thought:
-            return MessagePart("thinking", base64.b64encode(thought["redactedContent"]).decode(), name="sealed")
-        return MessagePart("thinking", (thought.get("reasoningText") or {}).get("text") or "")
-    if isinstance(block.get("text"), str):
-        return MessagePart("text", block["text"])
-    if "json" in block:
-        return MessagePart("text", json_text(block["json"]))
-    for key, kind in _MEDIA.items():
-        if key in block:
-            source = block[key].get("source") or {}
-            address = (source.get("location") or source.get("s3Location") or {}).get("uri")
-            return MessagePart(kind, address or data_uri(f"{key}/{block[key].get('format', '')}", source.get("bytes")))
-    return MessagePart("other", json_text(block))
-
-
-def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
-    return {**message, "content": write_parts(kept, message["content"], _write_block)}
-
-
-def _write_block(block: Any, kept: KeptPart) -> Any:
-    """Return a copy of a block with its new content; a block without text is replaced by a text."""
-    if kept.inside is not None:
-        content = write_parts(kept.inside, block["toolResult"]["content"], _write_block)
-        return {**block, "toolResult": {**block["toolResult"], "content": content}}
-    text = kept.text or ""
-    if block is not None and "toolUse" in block:
-        return {**block, "toolUse": {**block["toolUse"], "input": json.loads(text)}}
-    if block is not None and "json" in block:
-        values = json_values(text)
-        return {"text": text} if isinstance(values, str) else {"json": values}
-    return {**(block if block is not None and "text" in block else {}), "text": text}
-
-
-TRANSLATION = Translation(_read, _write, lambda text: {"role": "user", "content": [{"text": text}]})
+def _write(message: Mapping[str, Any] | None, values: dict[str, Any]) -> dict[str, Any]:
+    return {**(message or {}), **decoded(values)}

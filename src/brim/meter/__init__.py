@@ -23,8 +23,8 @@ DEFAULT = "o200k_base"
 def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
     """Return the meter with a name, or wrap a caller's own meter or function.
 
-    A name is the name of a model (`gpt-5`), a vocabulary (`o200k_base`), a unit (`chars`, `chars/4`, `chars/4+1`,
-    `bytes/4`), or the path of a `tokenizer.json`.
+    A name is the name of a model (`gpt-5`), a vocabulary (`o200k_base`), a unit (`chars`, `chars/4`, `chars/4+1`),
+    or the path of a `tokenizer.json`.
 
     Raises:
         UnknownName: no such model, vocabulary or unit; the message lists the nearest names.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -14,8 +13,6 @@ from brim.meter.catalogue import PROJECT_FILE
 
 _SAMPLE = 400
 """Number of estimated tokens after which the bound is compared with the estimate."""
-_PACKAGE = {"open": "splintr", "claude": "ctok"}
-"""The package that an extra installs, and that counts."""
 _WASTE = 20
 """Percent by which a bound may exceed the estimate without advice."""
 
@@ -125,10 +122,7 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     """
     if bound * 100 <= estimate * (100 + _WASTE):
         return None
-    extra = "open"
-    if "claude" in name:  # The package with its vocabulary needs Python 3.12.
-        extra = "claude" if sys.version_info >= (3, 12) else ""
-    install = f"pip install 'brim[{extra}]', or " if extra and find_spec(_PACKAGE[extra]) is None else ""
+    install = "pip install 'brim[open]', or " if find_spec("splintr") is None and "claude" not in name else ""
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
         f"The bound is {more} % above the estimate, and brim keeps prompts within the bound. For an exact count,"

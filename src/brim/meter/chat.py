@@ -8,7 +8,6 @@ format has: messages, texts, names and calls.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -72,10 +71,6 @@ class RequestCounter:
         """Whether any count so far is an estimate, including that of the framing."""
         self.uncounted = False
         """Whether the tokens of any part so far are known only to the provider, such as a document at an address."""
-
-    def fresh(self) -> RequestCounter:
-        """Return a copy with its own `estimated` and `uncounted`."""
-        return copy(self)
 
     def units(self, message: Message) -> int:
         """Return the tokens of one message, its framing included."""

@@ -215,10 +215,6 @@ class FileEngine:
         # later fork is safe.
         return len(self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0])
 
-    def pieces(self) -> Iterator[str]:
-        """Yield the entries of the vocabulary."""
-        yield from self._tokenizer.get_vocab()
-
 
 def _parsed(path: str, text: str) -> Any:
     """Return the tokenizer of a file's text.

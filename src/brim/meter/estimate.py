@@ -8,17 +8,12 @@ of parts add up, and use whole thousandths, so that every machine computes the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from brim.meter.base import BaseMeter
 from brim.meter.engines import classes
 from brim.meter.vocabularies import vocabulary
-
-Witness = Callable[[str], int]
-
-_WITNESSED = 16 * 1024
-"""Characters of a text that are counted by ctok, which takes about five seconds for a million."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,54 +80,30 @@ models, by at most 5: mathematical signs, rows of one character, and phrases in 
 Telugu, Greek and Armenian. docs/design/counting.md has other texts. For Claude all this relies on ctok, a
 reconstruction; the provider's own counts were not available."""
 
-_CTOK = {"claude-4.5": "4.5", "claude-5": "5.0"}
-_CTOK_BOUND = (102, 100)
-"""ctok reports no undercount in 2.3 million texts, but is not official: two percent are added for other texts."""
-
 
 class Estimate(BaseMeter):
-    """A meter for a family of models without a public tokenizer.
+    """A meter for a family of models without a public tokenizer; `proxy` counts by the vocabulary of a way."""
 
-    `proxy` counts by the vocabulary of one of the family's ways. A `witness` counts short texts itself, and the first
-    part of a long text, by which the estimate of the rest is scaled.
-    """
+    slack = SLACK
 
-    def __init__(self, family: str, proxy: BaseMeter, *, witness: Witness | None = None) -> None:
+    def __init__(self, family: str, proxy: BaseMeter) -> None:
         ways = FAMILIES[family]
         self.way = next((way for way in ways if way.vocabulary == proxy.name), ways[-1])
         weighed = f"{proxy.name} x weights by character class" if len(self.way.best) > 1 else proxy.name
-        super().__init__(f"{family} (estimate: {'ctok' if witness else weighed})")
-        self.slack = SLACK
+        super().__init__(f"{family} (estimate: {weighed})")
         self._proxy = proxy
-        self._witness = witness
 
     def measure(self, text: str) -> int:
         """Return the best estimate: at least one token for a non-empty text."""
-        if not text:
-            return 0
-        if self._witness is None:
-            return max(1, (self._weighed(text, self.way.best) + 500) // 1000)
-        if len(text) <= _WITNESSED:
-            return max(1, self._witness(text))
-        start, rest = text[:_WITNESSED], text[_WITNESSED:]
-        counted = self.count(start)
-        return counted + self._weighed(rest, self.way.best) * counted // max(1, self._weighed(start, self.way.best))
+        return max(1, (self._weighed(text, self.way.best) + 500) // 1000) if text else 0
 
     def upper_load(self, text: str) -> int:
         """Return the upper bound without the slack; `FAMILIES` says which texts exceed it."""
-        if not text:
-            return 0
-        load, bound = self.load(text), 0
-        if self._witness is not None:
-            bound = -(-self.count(text[:_WITNESSED]) * _CTOK_BOUND[0] // _CTOK_BOUND[1])
-            text = text[_WITNESSED:]
-        return max(load, bound - (-self._weighed(text, self.way.upper) // 1000))
+        return max(self.load(text), -(-self._weighed(text, self.way.upper) // 1000)) if text else 0
 
     def load(self, text: str) -> int:
         """Return the estimate rounded up, so that many short texts do not count as zero."""
-        if not text or self._witness is not None:
-            return self.count(text)
-        return max(1, -(-self._weighed(text, self.way.best) // 1000))
+        return max(1, -(-self._weighed(text, self.way.best) // 1000)) if text else self.count(text)
 
     def _weighed(self, text: str, weights: Sequence[int]) -> int:
         """Return the weighted sum of the proxy's tokens and the characters, in thousandths."""
@@ -145,21 +116,4 @@ class Estimate(BaseMeter):
 def estimate_for(family: str) -> Estimate:
     """Return the estimate for one of `FAMILIES`, by the first of its ways whose vocabulary counts exactly."""
     proxies = [vocabulary(way.vocabulary) for way in FAMILIES[family]]
-    proxy = next((proxy for proxy in proxies if proxy.exact), proxies[-1])
-    return Estimate(family, proxy, witness=_ctok(_CTOK[family]) if family in _CTOK else None)
-
-
-def _ctok(version: str) -> Witness | None:
-    """Return a function that counts a text inside a message to Claude; `None` if ctok is not installed."""
-    try:
-        from ctok import token_count
-    except ImportError:
-        return None
-    frame = int(token_count("a", version)) - 1
-
-    def count(text: str) -> int:
-        # Line breaks at the end of a message are free. With a word after them they count, and the word is one token.
-        ends = text.endswith("\n")
-        return int(token_count(text + "a" if ends else text, version)) - frame - ends
-
-    return count
+    return Estimate(family, next((proxy for proxy in proxies if proxy.exact), proxies[-1]))

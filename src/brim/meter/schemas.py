@@ -8,7 +8,7 @@ which is longer than what OpenAI's models see, plus what the provider adds.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
@@ -66,7 +66,6 @@ _CLIENT_RUN = (*_BUILT_INS, "memory", "local", "shell", "apply", "cachePoint")
 """First words of the types of tools that a provider defines and the client runs."""
 
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
-_DEFINED = ("$defs", "definitions")
 _FLAT_TYPES = ("string", "number", "integer", "boolean")
 _KNOWN = {"type", "description", "enum", "properties", "required", "items", "additionalProperties"}
 """The keys that a schema may have for OpenAI's rule to apply."""
@@ -219,10 +218,8 @@ class _Tool:
         text = json_of(self.raw, self.place)
         if provider not in _COMPACT:
             text = json.dumps(json.loads(text), ensure_ascii=False, indent=4 if provider == "meta" else None)
-        units = around + count(text)
-        if self.kind:
-            return units + _BUILT_INS.get(self.kind.partition("_")[0], max(_BUILT_INS.values()))
-        return units + (_referred(self.schema, count, self.place) if provider == "openai" and self.schema else 0)
+        own = _BUILT_INS.get(self.kind.partition("_")[0], max(_BUILT_INS.values())) if self.kind else 0
+        return around + count(text) + own
 
 
 def _only(fields: Mapping[str, Any], known: set[str]) -> bool:
@@ -267,35 +264,3 @@ def _is_regular(node: Any, *, root: bool = False, levels: int = MOST_DEPTH) -> b
         and all(isinstance(choice, str) for choice in choices)
         and all(_is_regular(each, levels=levels - 1) for each in inner)
     )
-
-
-def _referred(schema: Mapping[str, Any], count: Count, place: str) -> int:
-    """Return the tokens of the definitions of a schema, once per reference, since a provider may expand references."""
-    named = (schema.get(key) for key in _DEFINED)
-    defined = {name: node for each in named if isinstance(each, Mapping) for name, node in each.items()}
-    units: dict[str, int] = {}
-
-    def add(name: str, level: int = 0) -> int:
-        if level > MOST_DEPTH:
-            raise InvalidValue(place, name, f"a tool with at most {MOST_DEPTH} definitions in a chain")
-        if name not in units and name in defined:
-            units[name] = 0  # A definition inside itself is not expanded again.
-            inner = sum(add(other, level + 1) for other in _references(defined[name]))
-            units[name] = inner + count(json_of(defined[name], place))
-        return units.get(name, 0)
-
-    rest = {key: each for key, each in schema.items() if key not in _DEFINED} if defined else None
-    return sum(map(add, _references(rest)))
-
-
-def _references(value: Any) -> Iterator[str]:
-    """Yield the names of the definitions that a schema refers to, with repetitions."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Mapping):
-            waiting += each.values()
-            if isinstance(target := each.get("$ref"), str):
-                yield target.rpartition("/")[2]
-        elif isinstance(each, list | tuple):
-            waiting += each

@@ -35,36 +35,29 @@ class Chars(BaseMeter):
 
 
 class Quarters(BaseMeter):
-    """Estimates tokens as a quarter of the characters, or of the UTF-8 bytes, rounded down."""
+    """Estimates tokens as a quarter of the characters, rounded down, plus a constant."""
 
     slack = SLACK
 
-    def __init__(self, name: str, *, of_bytes: bool = False, plus: int = 0) -> None:
+    def __init__(self, name: str, *, plus: int = 0) -> None:
         super().__init__(name)
-        self._of_bytes = of_bytes
         self._plus = plus
 
     def measure(self, text: str) -> int:
-        """Return a quarter of the size plus the constant, or 0 for an empty text."""
-        size = self._size(text)
-        return size // 4 + self._plus if size else 0
+        """Return a quarter of the characters plus the constant, or 0 for an empty text."""
+        if not isinstance(text, str):
+            refuse(text)
+        return len(text) // 4 + self._plus if text else 0
 
     count = measure
 
     def load(self, text: str) -> int:
         """Return the quarter rounded up, so that many short texts do not count as zero."""
-        return (self._size(text) + 3) // 4 if not self._plus else self.measure(text)
+        return self.measure(text) if self._plus else (len(text) + 3) // 4
 
     def upper_load(self, text: str) -> int:
-        """Return the upper bound for an unknown model: no multiple of a quarter of the size bounds the tokens."""
+        """Return the upper bound for an unknown model: no multiple of a quarter of the characters bounds the tokens."""
         return max(self.load(text), _unknown_model().upper_load(text))
-
-    def _size(self, text: str) -> int:
-        if not isinstance(text, str):
-            refuse(text)
-        if not self._of_bytes or text.isascii():
-            return len(text)
-        return len(text.encode("utf-8", "surrogatepass"))
 
 
 @cache
@@ -76,6 +69,5 @@ UNITS: dict[str, Callable[[], BaseMeter]] = {
     "chars": Chars,
     "chars/4": lambda: Quarters("chars/4"),
     "chars/4+1": lambda: Quarters("chars/4+1", plus=1),
-    "bytes/4": lambda: Quarters("bytes/4", of_bytes=True),
 }
 """The constructors of the meters by unit."""

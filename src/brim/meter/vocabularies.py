@@ -28,45 +28,12 @@ _WORST = 11
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]+")
 _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
-_PROBES = (
-    "The quick brown fox jumps over the lazy dog.",
-    "def area(r):\n    return 3.14159 * r ** 2  # 1234567\n\n\n",
-    "naïve café, 東京タワー, привет мир, שלום, नमस्ते, สวัสดี",
-    "cafe\u0301 \U0001f469\u200d\U0001f469\u200d\U0001f467 \x00!!!!!!\t\t",
-    "<|endoftext|></s>[INST]<|im_start|> <think>",
-    "<table><td>1</td></table>",
+VOCABULARIES = (
+    *("o200k_base", "cl100k_base", "qwen3.5", "o200k_harmony", "llama2", "llama3", "codellama", "qwen3", "deepseek_v3"),
+    *("mistral_v1", "mistral_v2", "mistral_v3", "tekken", "gemma2", "gemma3", "gemma4", "glm4", "kimi_k2", "kimi_k3"),
+    *("phi4", "olmo2"),
 )
-"""Prose, code, scripts, a composed accent and an emoji, control strings as plain text, and markup."""
-
-VOCABULARIES: dict[str, tuple[int, ...]] = {
-    "o200k_base": (10, 23, 23, 15, 19, 10),
-    "cl100k_base": (10, 23, 39, 20, 19, 10),
-    "qwen3.5": (10, 31, 26, 19, 19, 10),
-    "o200k_harmony": (10, 23, 23, 15, 19, 10),
-    "llama2": (12, 34, 39, 25, 22, 11),
-    "llama3": (10, 23, 27, 18, 19, 10),
-    "codellama": (12, 34, 39, 25, 22, 11),
-    "qwen3": (10, 30, 32, 15, 19, 10),
-    "deepseek_v3": (10, 23, 26, 16, 19, 10),
-    "mistral_v1": (12, 34, 38, 24, 21, 11),
-    "mistral_v2": (12, 34, 38, 24, 21, 11),
-    "mistral_v3": (10, 30, 26, 23, 20, 10),
-    "tekken": (10, 30, 26, 23, 20, 10),
-    "gemma2": (10, 32, 22, 12, 18, 5),
-    "gemma3": (10, 32, 18, 12, 18, 5),
-    "gemma4": (10, 32, 18, 12, 19, 11),
-    "glm4": (10, 24, 34, 18, 19, 10),
-    "kimi_k2": (10, 23, 31, 16, 19, 10),
-    "kimi_k3": (10, 23, 31, 16, 19, 10),
-    "phi4": (10, 23, 39, 20, 19, 10),
-    "olmo2": (10, 23, 39, 20, 19, 10),
-}
-"""The vocabularies by name, with the tokens of each probe: an engine with different counts is not used.
-
-A second library confirmed the counts for o200k, harmony and cl100k (toktok and splintr), llama3, phi4, olmo2 and
-mistral_v3 (tiktoken with their ranks), qwen3 (quicktok), mistral_v1 and mistral_v2 (sentencepiece) and deepseek_v3
-(tokenizers). llama2, gemma3 and gemma4 agree with the 45 test texts of llama.cpp. For gemma2, codellama, glm4 and both
-kimi vocabularies there is no second library, so the numbers only detect changes."""
+"""The names of the vocabularies."""
 
 _SAME = {"o200k_harmony": "o200k_base"}
 """Vocabularies that differ only in their special tokens, which ordinary text never contains."""
@@ -75,19 +42,14 @@ _NO_SPLINTR = ("qwen3.5",)
 
 CLASSES = "character classes"
 """Not the vocabulary of any model: an estimate from character classes, which needs no library."""
-BUILT_IN = (*_TOKTOK, *_SAME)
-"""The vocabularies that the core dependencies count exactly."""
 
 
 class Vocabulary(BaseMeter):
     """A meter for one vocabulary, with engines in order of preference."""
 
-    def __init__(
-        self, name: str, engines: Sequence[tuple[str, Callable[[], Engine]]], *, vectors: Sequence[tuple[str, int]] = ()
-    ) -> None:
+    def __init__(self, name: str, engines: Sequence[tuple[str, Callable[[], Engine]]]) -> None:
         super().__init__(name)
         self._waiting = list(engines)
-        self._vectors = vectors
         self._engine: Engine | None = None
         self._failures: list[str] = []
         self._lock = RLock()
@@ -141,7 +103,7 @@ class Vocabulary(BaseMeter):
         return super()._within(text, limit, at_end=at_end)
 
     def _working(self) -> Engine:
-        """Return the current engine; if there is none, load and check the next one."""
+        """Return the current engine; if there is none, load the next one."""
         engine = self._engine
         if engine is not None:
             return engine
@@ -153,22 +115,16 @@ class Vocabulary(BaseMeter):
             return self._engine
 
     def _loaded(self, library: str, load: Callable[[], Engine]) -> Engine | None:
-        """Return the engine from `load`, or `None` if it does not load or miscounts the probes."""
+        """Return the engine from `load`, or `None` if it does not load."""
         try:
-            engine = load()
-            miscounts = engine.exact and any(engine.count(text) != count for text, count in self._vectors)
+            return load()
         except _STOPS:
             raise
         except ImportError:
             self._failures.append(f"{library} is not installed")
-            return None
         except BaseException as error:
             self._failures.append(f"{library} failed with {type(error).__name__}")
-            return None
-        if miscounts:
-            self._failures.append(f"{library} miscounts")
-            return None
-        return engine
+        return None
 
 
 def _count(engine: Engine, text: str) -> int:
@@ -190,7 +146,7 @@ def vocabulary(name: str) -> Vocabulary:
     if name in VOCABULARIES and name not in _NO_SPLINTR:
         engines.append(("splintr", partial(SplintrEngine, name)))
     engines.append((CLASSES, ClassesEngine))
-    made = Vocabulary(name, engines, vectors=tuple(zip(_PROBES, VOCABULARIES.get(name, ()), strict=False)))
+    made = Vocabulary(name, engines)
     made.source = (vocabulary, (name,))
     return made
 
@@ -206,7 +162,7 @@ def file_vocabulary(path: str) -> Vocabulary:
     engine = FileEngine(path)
     made = Vocabulary(path, [("tokenizers", lambda: engine), (CLASSES, ClassesEngine)])
     made.source, made.template = (file_vocabulary, (path,)), TEMPLATE
-    check_counts(made, engine.pieces())
+    check_counts(made)
     return made
 
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
-from html import escape
 from typing import Any, Literal, NamedTuple, get_args
 
 from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName
@@ -20,57 +19,6 @@ from brim.meter.memo import Memo
 from brim.receipts.capture import Capture
 from brim.receipts.schema import check
 from brim.receipts.section import Priority
-
-_BREAKS = str.maketrans("\r\n\t", "   ")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TextTable:
-    """A table of texts with a title and column heads."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: frozenset[str] = frozenset()
-    """The heads of the columns that are aligned to the right."""
-
-    def plain(self) -> str:
-        """Return it in columns, for a terminal or a log."""
-        rows = [self.heads, *self._cells()]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(self.heads))]
-        lines = [self.title, *(self._aligned(row, widths) for row in rows)]
-        lines.insert(2, "  ".join("-" * width for width in widths))
-        return "\n".join(lines)
-
-    def markdown(self) -> str:
-        """Return it as a Markdown table below its title."""
-        rule = ["---:" if head in self.numbers else "---" for head in self.heads]
-        rows = [[cell.replace("|", "\\|") for cell in row] for row in self._cells()]
-        return "\n".join([self.title, "", *("| " + " | ".join(row) + " |" for row in (self.heads, rule, *rows))])
-
-    def html(self) -> str:
-        """Return it as an HTML table with the title as its caption."""
-        align = [' style="text-align: right"' if head in self.numbers else "" for head in self.heads]
-        heads = "".join(f"<th{style}>{escape(head)}</th>" for head, style in zip(self.heads, align, strict=True))
-        rows = (
-            "".join(f"<td{style}>{escape(cell)}</td>" for cell, style in zip(row, align, strict=True))
-            for row in self._cells()
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        caption = f'<caption style="text-align: left">{escape(self.title)}</caption>'
-        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-
-    def _cells(self) -> list[list[str]]:
-        """Return the rows, each cell on one line."""
-        return [[cell.translate(_BREAKS) for cell in row] for row in self.rows]
-
-    def _aligned(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        cells = (
-            cell.rjust(width) if head in self.numbers else cell.ljust(width)
-            for cell, width, head in zip(row, widths, self.heads, strict=True)
-        )
-        return "  ".join(cells).rstrip()
-
 
 VERSION = 1
 
@@ -93,6 +41,7 @@ _MOST_BYTES = 500_000_000
 
 _HANDLES: Memo[str] = Memo()
 
+_BREAKS = str.maketrans("\r\n\t", "   ")
 _NUMBERS = ("size", "granted", "used")
 _MOST_ROWS, _FIRST_ROWS = 60, 10
 """Maximum rows of a table, and how many of them show the first parts; a history may have thousands of turns."""
@@ -271,31 +220,40 @@ class Receipt:
 
     def table(self, most: int | None = _MOST_ROWS) -> str:
         """Return the table that `print` shows, with at most `most` parts: if there are more, the middle is left out."""
-        return self._drawn(most).plain()
+        heads, *rows = self._rows(most)
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if head in _NUMBERS else cell.ljust(width)
+                for head, cell, width in zip(heads, row, widths, strict=True)
+            ).rstrip()
+            for row in (heads, ["-" * width for width in widths], *rows)
+        ]
+        return "\n".join([self.headline, *lines])
 
     def to_markdown(self, most: int | None = _MOST_ROWS) -> str:
         """Return the receipt as a Markdown table with at most `most` parts."""
-        return self._drawn(most).markdown()
-
-    def _repr_html_(self) -> str:
-        """Return the receipt as a table for a notebook."""
-        return self._drawn(_MOST_ROWS).html()
+        heads, *rows = self._rows(most)
+        rule = ["---:" if head in _NUMBERS else "---" for head in heads]
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+        return "\n".join([self.headline, "", *("| " + " | ".join(row) + " |" for row in (heads, rule, *cells))])
 
     def __str__(self) -> str:
         return self.table()
 
-    def _drawn(self, most: int | None) -> TextTable:
-        heads = ("turn" if self.history else "section", "state", "priority", *_NUMBERS, "why")
+    def _rows(self, most: int | None) -> list[list[str]]:
+        """Return the heads of the table and its rows, each cell on one line."""
+        heads = ["turn" if self.history else "section", "state", "priority", *_NUMBERS, "why"]
         rows = [
-            (part.name, part.state, part.importance, *(f"{getattr(part, name):,}" for name in _NUMBERS), part.reason)
+            [part.name, part.state, part.importance, *(f"{getattr(part, name):,}" for name in _NUMBERS), part.reason]
             for part in self.parts
         ]
         if most is not None and len(rows) > most:
             last = max(0, most - _FIRST_ROWS)
             left = len(rows) - min(most, _FIRST_ROWS) - last
-            more = (f"… {left:,} more", *[""] * (len(heads) - 1))
+            more = [f"… {left:,} more", *[""] * (len(heads) - 1)]
             rows = [*rows[: min(most, _FIRST_ROWS)], more, *rows[len(rows) - last :]]
-        return TextTable(title=self.headline, heads=heads, rows=rows, numbers=frozenset(_NUMBERS))
+        return [heads, *([cell.translate(_BREAKS) for cell in row] for row in rows)]
 
     def part(self, name: str) -> Part:
         """Return the part of that name.

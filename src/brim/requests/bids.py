@@ -183,27 +183,35 @@ class Bids:
 
 
 @dataclass(slots=True, eq=False)
-class PinnedTurns:
-    """The turns that always stay, and the tools that they call."""
+class RequestBidder:
+    """A part of a request that bids, and can be made smaller without being cut as a text."""
 
     bids: Bids
-    tight: bool = True
-    """Whether these turns may have to be cut; if not, their minimum size need not be computed."""
     rank: int = 0
-    name: str = "messages that always stay"
+    name: str = "messages"
     kind: str = "messages"
-    required: bool = True
+    required: bool = False
     cuttable: bool = False
-
-    @property
-    def size(self) -> int:
-        """Tokens of all of it."""
-        return self.bids.essential + self.bids.pinned_tools
 
     @property
     def ceiling(self) -> int | None:
         """The maximum tokens of all turns."""
         return self.bids.ceiling
+
+
+@dataclass(slots=True, eq=False)
+class PinnedTurns(RequestBidder):
+    """The turns that always stay, and the tools that they call."""
+
+    name: str = "messages that always stay"
+    required: bool = True
+    tight: bool = True
+    """Whether these turns may have to be cut; if not, their minimum size need not be computed."""
+
+    @property
+    def size(self) -> int:
+        """Tokens of all of it."""
+        return self.bids.essential + self.bids.pinned_tools
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
         """Return the claim on the budget; these turns can be cut, but not dropped."""
@@ -227,27 +235,13 @@ class PinnedTurns:
         return TurnsProposal(grant, grant, fit=kept.fit, called=kept.called)
 
 
-@dataclass(slots=True, eq=False)
-class OtherTurns:
-    """The turns that stay if there is room."""
-
-    bids: Bids
-    rank: int
-    """The priority of the history."""
-    name: str = "messages"
-    kind: str = "messages"
-    required: bool = False
-    cuttable: bool = False
+class OtherTurns(RequestBidder):
+    """The turns that stay if there is room, with the priority of the history."""
 
     @property
     def size(self) -> int:
         """Tokens of all of it."""
         return self.bids.total - self.bids.essential
-
-    @property
-    def ceiling(self) -> int | None:
-        """The maximum tokens of all turns."""
-        return self.bids.ceiling
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
         """Return the claim on the budget, including the tools that these turns may call."""
@@ -271,16 +265,11 @@ class OtherTurns:
 
 
 @dataclass(slots=True, eq=False)
-class ToolsBidder:
+class ToolsBidder(RequestBidder):
     """The tools, except those called by turns that always stay."""
 
-    bids: Bids
-    rank: int
     name: str = "tools"
     kind: str = "tools"
-    required: bool = False
-    cuttable: bool = False
-    ceiling: None = None
 
     @property
     def first(self) -> bool:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from brim.history.stable import Stable
     from brim.requests.request import Request
 
-Functions = Mapping[str, Callable[..., Any]]
 Result = TypeVar("Result", "Prompt", "Fitted", "Request")
 
 
@@ -31,7 +30,6 @@ class ReplayOptions(TypedDict, total=False):
 
     budget: int | Window | None
     meter: Meter | str | Callable[[str], int] | None
-    functions: Functions | None
 
 
 @overload
@@ -47,7 +45,6 @@ def replay(
     *,
     budget: int | Window | None = None,
     meter: Meter | str | Callable[[str], int] | None = None,
-    functions: Functions | None = None,
 ) -> Any:
     """Return the result of the same fit at another budget, or with another meter: a prompt, messages or a request.
 
@@ -64,19 +61,18 @@ def replay(
         source: a receipt, an object with one, its capture, or the JSON of either.
         budget: tokens, or a window; by default the budget of the fit.
         meter: another meter; for messages, the model's framing and image rules are then not used.
-        functions: the functions that JSON cannot represent, by the name of the argument of the fit.
 
     Raises:
         DoesNotFit: the required parts exceed the budget.
-        InvalidValue: `source` is invalid, has no messages, or used a meter or function of yours that is neither in
-            memory nor passed here.
+        InvalidValue: `source` is invalid, has no messages, used a function of yours that is not in memory, or a meter
+            of yours that is neither in memory nor passed here.
     """
     found = _receipt_or_capture(source)
     tokens = found.budget if budget is None else budget_of(budget)
     recorded = found.capture if isinstance(found, Receipt) else found
     if recorded is not None:
         captured = found.captured if isinstance(found, Receipt) else True
-        return _again(recorded, tokens, meter, functions or {}, captured=captured)
+        return _again(recorded, tokens, meter, captured=captured)
     assert isinstance(found, Receipt)
     if found.history:
         raise InvalidType("receipt.capture", None, "the messages of the fit (fit with capture=True)")
@@ -94,13 +90,16 @@ def _receipt_or_capture(source: object) -> Receipt | Capture:
     return found
 
 
-def _again(recorded: Capture, budget: int, meter: Any, functions: Functions, *, captured: bool) -> Any:
+def _again(recorded: Capture, budget: int, meter: Any, *, captured: bool) -> Any:
     """Repeat a recorded fit with the same arguments except for the budget and the meter."""
     from brim.history.history import fit_messages
     from brim.requests.fit import fit_request
 
     function: Any = {"sections": fit, "messages": fit_messages, "request": fit_request}[recorded.kind]
-    given = {**recorded.options, **_functions(recorded, functions)}
+    for name, value in recorded.functions.items():
+        if value is None:
+            raise InvalidType(f"functions: {name}", None, "in memory: the fit used one, which JSON cannot represent")
+    given = {**recorded.options, **recorded.functions}
     known = [*signature(function).parameters, *(() if recorded.messages is None else TurnOptions.__annotations__)]
     for name in given:
         check_choice("capture.options: a key", name, known)
@@ -130,17 +129,6 @@ def _measure(recorded: Capture, meter: Any) -> dict[str, Any]:
     if isinstance(recorded.measure, BaseMeter):
         return {"meter": recorded.measure}
     raise InvalidType("meter", None, "passed: the fit used a meter of your own, which JSON cannot represent")
-
-
-def _functions(recorded: Capture, functions: Functions) -> dict[str, Any]:
-    """Return the functions of the fit: those passed to the replay, or those in memory."""
-    for name in functions:
-        check_choice("functions: a key", name, ("pin", "summarise", "classify", "embed"))
-    known = {**recorded.functions, **functions}
-    for name, value in known.items():
-        if value is None:
-            raise InvalidType(f"functions: {name}", None, "passed: the fit used one, which JSON cannot represent")
-    return known
 
 
 def _stable(recorded: Capture, *, same: bool) -> Stable | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -12,7 +12,7 @@ from brim.receipts.receipt import Receipt
 from brim.receipts.section import PriorityName, Section
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Request:
     """A fitted request."""
 
@@ -27,33 +27,9 @@ class Request:
     used: int
     """Tokens of the whole request."""
     budget: int
-    _write: Callable[[], Receipt] = field(repr=False)
+    receipt: Receipt
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The text of each section that is present, by name."""
-    _receipt: Receipt | None = field(default=None, repr=False)
-
-    @property
-    def receipt(self) -> Receipt:
-        """The receipt, which is built on first access."""
-        if self._receipt is None:
-            self._receipt = self._write()
-        return self._receipt
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Request):
-            return NotImplemented
-        return self.body == other.body and self.receipt == other.receipt
-
-    __hash__ = None  # type: ignore[assignment]  # its body may change
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The receipt takes the place of the fit that it would be written from.
-        values = {name: getattr(self, name) for name in ("body", "messages", "system", "tools", "used", "budget")}
-        return _restored, (values | {"texts": dict(self.texts)}, self.receipt)
-
-
-def _restored(values: dict[str, Any], receipt: Receipt) -> Request:
-    return Request(**values, _write=lambda: receipt)
 
 
 KeepTools = Literal["all", "relevant"]

@@ -90,8 +90,7 @@ class RequestFit(Fit):
             return whole, self.count(whole)
         if self.terms.keep_tools == "relevant" and self.tools:
             self.bids = self._bids(relevant=True)
-        tops_up = bool(self._live()) and not self._is_prompt
-        bidding = Bidding(whole=self, bidders=self._bidders(), toll=self.toll, tops_up=tops_up)
+        bidding = Bidding(whole=self, bidders=self._bidders(), toll=self.toll)
         must = sum([draft.wanted + self.toll for draft in self._live() if draft.required])
         self.bids.pinned.tight = must + self.bids.pinned.size > self.room()
         used = bidding.run()
@@ -285,8 +284,8 @@ class RequestFit(Fit):
             tools=None if self.tools is None else list(offered or ()),
             used=used,
             budget=self.budget,
+            receipt=self._receipt(fitted, proposals, used),
             texts=kept_texts(proposals),
-            _write=lambda: self._receipt(fitted, proposals, used),
         )
 
     def _receipt(self, fitted: Fitted, proposals: Proposals, used: int) -> Receipt:

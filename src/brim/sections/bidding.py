@@ -1,7 +1,7 @@
 """How bidders share a budget: they claim tokens, the allocator grants them, and they propose what to keep.
 
-Token counts do not add up exactly when texts are joined, so the whole is counted too: any excess is taken back from the
-least essential bidders, and unused tokens are offered to those that were cut.
+Token counts do not add up exactly when texts are joined, so the whole is counted too, and any excess is taken back from
+the least essential bidders.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any, Protocol, Self
 
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
+from brim.receipts.receipt import Policy
 from brim.sections.allocation import Claim, allocate, essential
 
-_WORTH = 4
-"""The fewest unused tokens for which a second offer is made."""
 _DOUBLINGS = 64
 """Limit of the search for a sufficient budget, as a multiple of the first guess: a ceiling may be a share of it."""
 
@@ -32,8 +31,6 @@ class Proposal:
     reason: str = ""
     grant: int = 0
     """Tokens that the allocator gave."""
-    in_steps: bool = False
-    """Whether it grows in steps, such as whole entries, so that part of the grant may stay unused."""
 
 
 class Bidder(Protocol):
@@ -91,6 +88,11 @@ class Fit(ABC):
     advises: bool = True
     """Whether an error states a sufficient budget; finding it takes a few more fits."""
 
+    @property
+    def policy(self) -> Policy:
+        """What happens if a part does not fit."""
+        return self.options["policy"]  # type: ignore[no-any-return]
+
     @abstractmethod
     def planned(self) -> tuple[Proposals, int]:
         """Return what each bidder keeps, and the tokens of the whole.
@@ -136,19 +138,7 @@ class Bidding:
     bidders: Sequence[Bidder]
     toll: int
     """Tokens that are planned for a separator."""
-    tops_up: bool
-    """Whether unused tokens are offered again. This is so for turns and tools, which grow in large steps. For sections
-    alone, grants always grow with the budget, class by class.
-    """
     proposals: dict[Any, Proposal] = field(default_factory=dict)
-    offered: dict[Any, int] = field(default_factory=dict)
-    """The tokens of each bidder's last offer."""
-    budget: int = field(init=False)
-    unit: str = field(init=False)
-    policy: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.budget, self.unit, self.policy = self.whole.budget, self.whole.meter.unit, self.whole.options["policy"]
 
     def run(self) -> int:
         """Choose what each bidder keeps, and return the tokens of the whole.
@@ -157,8 +147,7 @@ class Bidding:
             DoesNotFit: the required parts exceed the budget.
         """
         self._serve()
-        used = self._settle()
-        return self._settle() if self._top_up(self.budget - used) else used
+        return self._settle()
 
     def _serve(self) -> None:
         """Allocate the budget, and let each bidder propose what it keeps within its grant."""
@@ -167,15 +156,13 @@ class Bidding:
 
         def spend(index: int, grant: int) -> int:
             bidder = self.bidders[index]
-            self.offered[bidder] = grant
             self.proposals[bidder] = proposal = bidder.propose(grant, self.proposals)
             if not proposal.load and bidder.required:
                 capped = bidder.ceiling is not None and grant >= min(bidder.ceiling, bidder.size)
                 raise self._above_its_ceiling(bidder) if capped else self._refusal(claims)
             return proposal.taken
 
-        fill, policy = self.whole.options["fill"], self.whole.options["policy"]
-        grants = allocate(claims, room, fill=fill, policy=policy, spend=spend)
+        grants = allocate(claims, room, fill=self.whole.options["fill"], policy=self.whole.policy, spend=spend)
         for bidder, claim, grant in zip(self.bidders, claims, grants, strict=True):
             proposal = self.proposals.get(bidder)
             if proposal is None or (proposal.load and not grant):
@@ -196,21 +183,21 @@ class Bidding:
         if needed <= room:
             return room
         uncut = all(claim.least == claim.wanted == bidder.size for bidder, claim in required)
-        if uncut and self.whole.count_required() <= self.budget:
+        if uncut and self.whole.count_required() <= self.whole.budget:
             return needed
         raise self._refusal(claims)
 
     def _settle(self) -> int:
         """Take back any excess, and return the tokens of the whole."""
-        while (used := self.whole.count(self.proposals)) > self.budget:
-            if not self._take_back(used - self.budget):
+        while (used := self.whole.count(self.proposals)) > self.whole.budget:
+            if not self._take_back(used - self.whole.budget):
                 raise self._refusal([bidder.claim(0) for bidder in self.bidders])
         return used
 
     def _take_back(self, over: int) -> bool:
         """Free `over` tokens, from the least essential bidders first; return whether any were freed."""
         freed = 0
-        cuts = self.policy.startswith("truncate")
+        cuts = self.whole.policy.startswith("truncate")
         for bidder in sorted(self.bidders, key=lambda bidder: (not bidder.required, bidder.rank))[::-1]:
             proposal = self.proposals[bidder]
             if not proposal.load:
@@ -232,58 +219,29 @@ class Bidding:
                 break
         return freed > 0
 
-    def _top_up(self, left: int) -> bool:
-        """Offer unused tokens to bidders that were cut, and return whether any bidder took some.
-
-        Entries, turns and tools grow in steps, so they may leave tokens unused that later bidders do not need. Offers
-        begin with the first class that grows in steps; more essential classes already have all that they can use.
-        """
-        if left < _WORTH or self.policy != "truncate_then_continue" or not self.tops_up:
-            return False
-        others = [bidder for bidder in self.bidders if not bidder.required]
-        stepped = [bidder.rank for bidder in others if bidder.kind != "section" or self.proposals[bidder].in_steps]
-        first, taken = min(stepped, default=None), False
-        for bidder in sorted(others, key=lambda bidder: bidder.rank):
-            proposal = self.proposals[bidder]
-            offer = proposal.load + left - (0 if proposal.load else self.toll)
-            # Only an offer above the last one, of which some was left, can make a difference.
-            least = max(proposal.grant, self.offered.get(bidder, 0)) + _WORTH
-            if left < _WORTH or first is None or bidder.rank < first or offer < least:
-                continue
-            claim = bidder.claim(self.toll)
-            offer = min(claim.wanted, offer)
-            if proposal.load >= claim.wanted or offer < max(least, claim.least):
-                continue
-            more = bidder.propose(offer, self.proposals)
-            if more.taken > proposal.load:
-                left -= more.load - proposal.load + (0 if proposal.load else self.toll)
-                self.proposals[bidder] = replace(more, grant=max(proposal.grant, more.load))
-                taken = True
-        return taken
-
     def _why_nothing(self, bidder: Bidder, claim: Claim) -> str:
         if not claim.wanted:
-            return f"it has {bidder.size:,} {self.unit}, and its ceiling is {bidder.ceiling or 0:,}"
-        if self.policy in ("stop", "truncate_then_stop"):
-            return f"the policy {self.policy} ends the prompt at the first part that does not fit"
+            return f"it has {bidder.size:,} {self.whole.meter.unit}, and its ceiling is {bidder.ceiling or 0:,}"
+        if self.whole.policy in ("stop", "truncate_then_stop"):
+            return f"the policy {self.whole.policy} ends the prompt at the first part that does not fit"
         if claim.least > 1:
-            return f"it needs at least {claim.least:,} {self.unit}, and fewer were left"
+            return f"it needs at least {claim.least:,} {self.whole.meter.unit}, and fewer were left"
         return "no room was left for it"
 
     def _above_its_ceiling(self, bidder: Bidder) -> DoesNotFit:
         """Return the error for a required bidder that cannot be made small enough."""
         name, ceiling, size = bidder.name, bidder.ceiling or 0, bidder.size
-        found = self._least_budget(max(size, self.budget + 1))
+        found = self._least_budget(max(size, self.whole.budget + 1))
         enough = found if isinstance(found, int) else None
         section = bidder.kind == "section"
         what = f"the required section {name!r} has" if section else f"the {name} have"
         advice = f"Raise its ceiling to {size:,}" if section else f"Raise history_ceiling by {size - ceiling:,}"
         advice += f" or the budget to {enough:,}" if enough else ""
         return DoesNotFit(
-            f"the prompt does not fit: {what} {size:,} {self.unit} and cannot be cut to the ceiling of {ceiling:,}."
-            f" {advice}, or shorten it.",
+            f"the prompt does not fit: {what} {size:,} {self.whole.meter.unit} and cannot be cut to the ceiling of"
+            f" {ceiling:,}. {advice}, or shorten it.",
             needed=enough or size,
-            available=self.budget if enough else ceiling,
+            available=self.whole.budget if enough else ceiling,
             parts={name: size},
         )
 
@@ -295,29 +253,29 @@ class Bidding:
         needed = sum(parts.values())
         if all(claim.least >= bidder.size for bidder, claim in required):
             needed = self.whole.count_required()
-        needed = max(needed, self.budget + 1)
+        needed = max(needed, self.whole.budget + 1)
         enough = self._least_budget(needed)
         if isinstance(enough, DoesNotFit):
             return enough
         needed = enough or needed
-        short = needed - self.budget
+        short = needed - self.whole.budget
         sums = ", ".join(f"{name} {size:,}" for name, size in parts.items())
         message = (
-            f"the prompt does not fit: its required parts need {needed:,} {self.unit} and the budget is"
-            f" {self.budget:,}, which is {short:,} too few ({sums}). Raise the budget to {needed:,}"
+            f"the prompt does not fit: its required parts need {needed:,} {self.whole.meter.unit} and the budget is"
+            f" {self.whole.budget:,}, which is {short:,} too few ({sums}). Raise the budget to {needed:,}"
         )
         able = [bidder.name for bidder, claim in required if claim.least > short and bidder.cuttable]
         if able:
             name = min(able, key=lambda name: parts[name])
             message += f", or let {name!r} be cut: give it a floor of {parts[name] - short:,} or less"
-        return DoesNotFit(message + ".", needed=needed, available=self.budget, parts=parts)
+        return DoesNotFit(message + ".", needed=needed, available=self.whole.budget, parts=parts)
 
     def _least_budget(self, guess: int) -> int | DoesNotFit | None:
         """Return the smallest sufficient budget found from the guess upward, or else the remaining error."""
         if not self.whole.advises:
             return None
         refused_at = self.whole.refused_at
-        low, high = self.budget, guess
+        low, high = self.whole.budget, guess
         while (refused := refused_at(high)) is not None:
             low, high = high, 2 * high
             if high > _DOUBLINGS * guess:

@@ -198,7 +198,7 @@ class Draft:
             proposal = self._summary(grant) or self._cut(grant)
         if proposal is None or not proposal.text:
             return SectionProposal(reason=f"{self._cause(grant)}, which is too few")
-        if proposal.state == "cut" and not proposal.in_steps:
+        if proposal.state == "cut" and self.section.keep in _SMOOTH and isinstance(self.section.content, str):
             return replace(proposal, taken=grant)
         reserved = min(int(self._floor), grant) if self.section.floor else 0
         return proposal if reserved <= proposal.load else replace(proposal, taken=reserved)
@@ -294,9 +294,7 @@ class Draft:
 
     def _kept(self, text: str, state: State, reason: str, selected: Selection | None = None) -> SectionProposal:
         load = self.size if text is self.text else self._load(text)
-        smooth = self.section.keep in _SMOOTH and isinstance(self.section.content, str)
-        steps = state in ("form", "summarised") or (state == "cut" and not smooth)
-        return SectionProposal(load, load, reason, in_steps=steps, text=text, state=state, selected=selected)
+        return SectionProposal(load, load, reason, text=text, state=state, selected=selected)
 
     def _cause(self, grant: int) -> str:
         unit = self.meter.unit

@@ -88,7 +88,7 @@ class PromptFit(Fit):
         whole = self._all_whole() or self._by_stages()
         if whole is not None:
             return whole, self.count(whole)
-        bidding = Bidding(whole=self, bidders=self.live, toll=self._toll, tops_up=False)
+        bidding = Bidding(whole=self, bidders=self.live, toll=self._toll)
         used = bidding.run()
         return bidding.proposals, used
 

@@ -116,6 +116,10 @@ class Wire(ABC):
         """Return a text as a part of a content."""
         return {"type": self.text_type, "text": text} if self.text_type else {"text": text}
 
+    def omitted(self, piece: Piece, text: str) -> Any:  # noqa: ARG002 - it matters in one format
+        """Return what replaces an image, a recording, a document or an unknown part; `GONE` removes it."""
+        return self.part(text)
+
     def without(self, message: Message, gone: Collection[Piece]) -> Any | None:
         """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
         return without(message, gone)

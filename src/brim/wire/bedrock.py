@@ -134,7 +134,7 @@ def _media(key: str, body: Any, block: Any, at: Path, place: str) -> list[Piece]
     values = mapping_at(body, f"{place} {key}")
     source = plain(values.get("source"))
     source = source if isinstance(source, Mapping) else {}
-    if "bytes" not in source and "s3Location" not in source:
+    if source.keys().isdisjoint(("bytes", "s3Location", "location")):  # Strands calls the address `location`.
         return _framed(block, at, _texts(source, (*at, key, "source"), place), place)
     return [Piece(_MEDIA[key], encoded(source.get("bytes")), at)]
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
+from brim.wire.base import GONE, Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
 from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import with_remainder
 from brim.wire.values import encoded, json_of, object_in, plain
@@ -80,6 +80,10 @@ class Gemini(Wire):
         """Return a text in the form required at the place of a piece; an object stays an object."""
         whole = piece.kind == "output" and piece.at[-1] == "response"
         return (object_in(text) or self.result(text)) if whole else super().value(piece, text)
+
+    def omitted(self, piece: Piece, text: str) -> Any:
+        """Return what replaces a part: among the media of a function response, there may be no text."""
+        return GONE if len(piece.whole) > len(("parts", 0)) else self.part(text)
 
     def result(self, text: str) -> Any:
         """Return the response of a function with only this text."""
