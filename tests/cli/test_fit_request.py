@@ -173,19 +173,3 @@ def test_a_request_is_known_by_its_content_too(brim, request_file, name):
 def test_sections_as_json_on_standard_input_are_sections(brim):
     spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "content": "be brief"}]})
     assert brim("fit", "-", stdin=spec.encode()).out == "be brief"
-
-
-def test_json_lines_are_messages_and_stay_lines_byte_for_byte(brim, here):
-    lines = [json.dumps(message, separators=(",", ":")) for message in BODY["messages"]]
-    (here / "talk.jsonl").write_text("\n".join(lines) + "\n")
-    there = library.fit_messages(BODY["messages"], 600, model="gpt-4o")
-    assert there.messages != BODY["messages"]
-    told = brim("fit", "talk.jsonl", "--budget", "600", "--model", "gpt-4o")
-    assert told.code == 0
-    assert [json.loads(line) for line in told.out.splitlines()] == there.messages
-    assert told.out.splitlines()[-1] == lines[-1]
-    both = brim("fit", "-", "--budget", "600", "--model", "gpt-4o", "--json", stdin="\n".join(lines).encode())
-    assert json.loads(both.out)["request"] == there.messages
-    counted = json.loads(brim("count", "--request", "talk.jsonl", "--model", "gpt-4o", "--json").out)
-    assert counted["total"] == library.meter("gpt-4o").count_messages(BODY["messages"])
-    assert "is a request with" in brim("count", "talk.jsonl").err

@@ -61,8 +61,8 @@ def run(
     The largest files are listed first. Hidden files in directories are not counted. Binary files in directories and
     patterns are skipped and reported.
 
-    With --request, the file is a JSON list of messages, JSON Lines with a message on each line, or the body of a
-    request. It is counted as the provider counts it, including the framing of each message, and reported by role.
+    With --request, the file is a JSON list of messages or the body of a request. It is counted as the provider counts
+    it, including the framing of each message, and reported by role.
 
     Example: brim count src docs --model gpt-5
 
@@ -95,7 +95,7 @@ def run(
     total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
     print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
     _advise(tally.total, tally.upper, name)
-    if len(tally.counts) == 1 and found[0].path.lower().endswith((".json", ".jsonl")):
+    if len(tally.counts) == 1 and found[0].path.lower().endswith(".json"):
         _mention_request(found[0].path)
 
 

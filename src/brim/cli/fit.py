@@ -93,10 +93,10 @@ def run(
     The prompt is printed on standard output, and a summary on standard error. Options override the file. If the
     required sections do not fit, nothing is printed and the exit code is 1.
 
-    A request is JSON, from a file or a pipe: a list of messages, JSON Lines with a message on each line, or a body
-    with messages (OpenAI or Anthropic) or input (Responses). The body is printed with the fitted messages and is
-    otherwise unchanged. Messages, tools, functions, system and instructions are counted. Without --budget, the budget
-    is the window of --model or of the body's model, less its max_tokens, max_completion_tokens or max_output_tokens.
+    A request is JSON, from a file or a pipe: a list of messages, or a body with messages (OpenAI or Anthropic) or input
+    (Responses). The body is printed with the fitted messages and is otherwise unchanged. Messages, tools, functions,
+    system and instructions are counted. Without --budget, the budget is the window of --model or of the body's model,
+    less its max_tokens, max_completion_tokens or max_output_tokens.
 
     With --sections, the sections of a file are added to the request: those with page: system to the system prompt, the
     others to the last user message.
@@ -121,7 +121,7 @@ def run(
     only_request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     settings = None if profile is None and config is None else load_config(config).resolve(profile)
     text, made, is_body = _fitted(file, sections, settings, common, only_request, request=request)
-    values = {"request": _values(text)} if is_body and json else {} if is_body else {"text": text}
+    values = {"request": loads(text)} if is_body and json else {} if is_body else {"text": text}
     contents = {} if out is None else {out: text}
     if receipt is not None:
         contents[receipt] = made.to_json() + "\n"
@@ -145,7 +145,7 @@ def _fitted(
     text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
     shown = STDIN_SHOWN if file == STDIN else file
     if text is not None and _JSON.match(text):
-        body = body_of(text, shown, MESSAGE_KEYS, json_lines=True)
+        body = body_of(text, shown, MESSAGE_KEYS)
         if "sections" not in body.values:
             return *_fit_request(request_of(body), settings, common | only_request), True
     spec = read_spec(file) if text is None else read_spec(shown, text)
@@ -155,12 +155,6 @@ def _fitted(
         raise BrimError(f"--{name} is for requests, and {shown} is not one (use a .json file or --request)")
     prompt = spec.fit(settings, **common)
     return prompt.text, prompt.receipt, False
-
-
-def _values(text: str) -> Any:
-    """Return the values of a body; a list for JSON Lines."""
-    body = body_of(text, "the body", MESSAGE_KEYS, json_lines=True)
-    return body.items if body.lines else loads(text)
 
 
 def _fit_request(body: RequestBody, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
