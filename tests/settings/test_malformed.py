@@ -114,28 +114,6 @@ def test_a_link_to_itself_is_refused(tmp_path):
         brim.load_config(tmp_path, environ={})
 
 
-@pytest.mark.parametrize("place", ["brim.yaml", "flows/build.yaml", "profiles/deep.yaml"])
-def test_a_link_out_of_the_project_is_refused(tmp_path, place):
-    outside = tmp_path / "outside.yaml"
-    outside.write_text("description: x\n" if "/" in place else "model: a\n")
-    inside = tmp_path / "project" / place
-    inside.parent.mkdir(parents=True)
-    inside.symlink_to(outside)
-    with pytest.raises(brim.SourceError, match="this link leads out of the project"):
-        brim.load_config(tmp_path / "project", environ={})
-    (tmp_path / ".git").mkdir()
-    assert len(brim.load_config(tmp_path / "project", environ={}).files) == 1
-
-
-def test_a_directory_that_leads_out_of_the_project_is_refused(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "build.yaml").write_text("description: x\n")
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "flows").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(brim.SourceError, match="this link leads out of the project"):
-        brim.load_config(tmp_path / "project", environ={})
-
-
 def test_a_flow_of_its_own_is_refused_by_its_own_line(tmp_path):
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "build.yaml").write_text("flow: other\nsteps:\n- id: a\n  model: 3\n")

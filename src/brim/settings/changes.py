@@ -89,7 +89,8 @@ def plan(
     """
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
-    project.check_inside(path, config.root or os.path.dirname(path) or ".")
+    if not project.is_inside(path, config.root or os.path.dirname(path) or "."):
+        raise SourceError(path, "this link leads out of the project; use a file inside it", line=1)
     before = text_of(path, MOST_BYTES) if os.path.lexists(path) else None
     after = before or ""
     for key, value in values.items():

@@ -57,14 +57,14 @@ def load(
     else:
         found = project.find(path)
         files.trusted.add(path if path is not None and found.path == path else "")
-        source = files.read(found.path, found.root) if found.path else None
+        source = files.read(found.path) if found.path else None
     files.root = found.root
     if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
         found = project.around_flow(found.path)
         files.root = found.root
-        source = files.read(found.path, found.root) if found.path else None
+        source = files.read(found.path) if found.path else None
     own = {} if source is None else files.add(source, "project")
     if found.root:
         files.add_all(found.root)
@@ -146,11 +146,11 @@ class _Files:
         self.entry: str | None = None
         """The flow of the loaded file; it replaces a flow of the project with the same name."""
 
-    def read(self, path: str, root: str | None = None) -> Source:
+    def read(self, path: str) -> Source:
         """Return the content of a file, or of the text that replaces it."""
         if path in self._replaced:
             return parse(self._replaced[path], path, project.MOST_VALUES)
-        return project.read(path, root, self._environ)
+        return project.read(path)
 
     def add(self, source: Source, layer: str) -> dict[str, Value]:
         """Read a file of settings with its profiles and flows, and return its settings."""
@@ -169,10 +169,10 @@ class _Files:
         """Read the separate files of a project's flows and profiles."""
         first = [os.path.realpath(path) for path in self.paths[:1]]
         for name, path in project.files_in(root, "profile"):
-            self.add_alone(self.read(path, root), "profile", name)
+            self.add_alone(self.read(path), "profile", name)
         for name, path in project.files_in(root, "flow"):
             if os.path.realpath(path) not in first:  # The loaded flow is read already.
-                self.add_alone(self.read(path, root), "flow", name)
+                self.add_alone(self.read(path), "flow", name)
 
     def add_alone(self, source: Source, kind: str, name: str) -> None:
         """Read the separate file of a flow or profile."""
@@ -188,7 +188,7 @@ class _Files:
         path = project.runtime_file(root)
         if path is None:
             return {}
-        reader = self._reader(self.read(path, root))
+        reader = self._reader(self.read(path))
         values = reader.mapping(reader.source.values)
         own: dict[str, Value] = {}
         for group in ("defaults", "budget_overrides"):
@@ -198,7 +198,7 @@ class _Files:
 
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        trusted = source.path in self.trusted or is_trusted(source.path, self.root, self._environ)
+        trusted = source.path in self.trusted or is_trusted(source.path, self._environ)
         return Reader(source, warnings=self.warnings, untrusted=None if trusted else self.root)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:

@@ -1,7 +1,6 @@
 """Where settings are found: the project's file, the user's file, and the project's flows and profiles.
 
-A file of the project must be inside it: links that lead outside are refused, because `brim config set` writes to these
-files. The search upward ends at the root of a repository, at the home folder, and before a folder of another user.
+The search upward ends at the root of a repository, at the home folder, and before a folder of another user.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from brim.errors import SourceError
 from brim.files.source import Source, load
 from brim.settings import trust
-from brim.settings.trust import check_file
 
 NAME = "brim.yaml"
 
@@ -114,28 +111,13 @@ def _in(folder: str) -> str | None:
     return own if os.path.lexists(own) else None
 
 
-def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.environ) -> Source:
-    """Return the content of a file of settings; a project's file must be inside `root` and belong to the user.
+def read(path: str) -> Source:
+    """Return the content of a file of settings.
 
     Raises:
-        SourceError: the file cannot be read, is invalid, is outside the project, or is writable by others.
+        SourceError: the file cannot be read, or is invalid.
     """
-    if root is not None:
-        check_inside(path, root)
-        check_file(path, root, environ)
     return load(path, MOST_VALUES)
-
-
-def check_inside(path: str, root: str) -> None:
-    """Check that a file is inside the project after following links.
-
-    Raises:
-        SourceError: the file is outside the project.
-    """
-    if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
-        return
-    if not is_inside(path, root):
-        raise SourceError(path, "this link leads out of the project; use a file inside it", line=1)
 
 
 def is_inside(path: str, root: str) -> bool:
