@@ -96,10 +96,10 @@ def plan(
     for key, value in values.items():
         keys, word = _spelled(BARE.get(key, key), after, path, base)
         if texts[key] is None:
-            after = without_value(after, path, keys, len(base), project.MOST_VALUES)
+            after = without_value(after, path, keys, len(base))
         else:
             new = value if word is None else _in_words(word, value, path, keys)
-            after = with_value(after, path, keys, new, project.MOST_VALUES)
+            after = with_value(after, path, keys, new)
     check_text(path, after, kind)
     names = [name_of(BARE.get(key, key)) for key in values]
     one = next(iter(values.values())) if len(values) == 1 else None
@@ -148,7 +148,7 @@ def _place(
 
 def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
     """Return the path of a setting in its file, and the alternative word that the layer uses for it, if any."""
-    source = parse(text, path, project.MOST_VALUES)
+    source = parse(text, path)
     layer = source.at(*base)
     there = layer if isinstance(layer, dict) else {}
     for leaf, key, _, at in Reader(source).leaves(there, TREE, base, STEP_KEYS):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
-from brim.files.source import Keys, place
+from brim.files.source import Keys, load, place
 from brim.settings import project
 from brim.settings.authors import EXTENDS, extending
 from brim.settings.keys import FLOW_KEYS, NOTE, NOTES, PROFILE_KEYS, STEP_KEYS
@@ -83,7 +83,7 @@ class Profile:
 
 def shipped_profile(name: str) -> Profile:
     """Return a profile that comes with brim."""
-    reader = Reader(project.read(project.shipped(name)))
+    reader = Reader(load(project.shipped(name)))
     profile = read_profile(reader, name, reader.source.values)
     reader.finish()
     return profile

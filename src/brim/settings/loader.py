@@ -10,6 +10,7 @@ from typing import Any
 
 from brim.errors import InvalidValue, SourceError, nearest, shown
 from brim.files.source import Keys, Source, parse, place
+from brim.files.source import load as load_yaml
 from brim.settings import project
 from brim.settings.authors import EXTENDS, extending
 from brim.settings.config import Config
@@ -98,7 +99,7 @@ def _source(values: Mapping[str, Any]) -> Source | None:
         SourceError: they are not JSON values.
     """
     try:
-        return parse(json.dumps(values), _VALUES, project.MOST_VALUES)
+        return parse(json.dumps(values), _VALUES)
     except (TypeError, ValueError, RecursionError) as error:
         raise SourceError(_VALUES, f"not JSON values: {error}") from error
 
@@ -110,7 +111,7 @@ def check_text(path: str, text: str, kind: str) -> None:
         SourceError: it is invalid; the message lists every problem with its line.
     """
     files = _Files()
-    source = parse(text, path, project.MOST_VALUES)
+    source = parse(text, path)
     if kind == "top":
         files.add(source, "project")
     else:
@@ -149,8 +150,8 @@ class _Files:
     def read(self, path: str) -> Source:
         """Return the content of a file, or of the text that replaces it."""
         if path in self._replaced:
-            return parse(self._replaced[path], path, project.MOST_VALUES)
-        return project.read(path)
+            return parse(self._replaced[path], path)
+        return load_yaml(path)
 
     def add(self, source: Source, layer: str) -> dict[str, Value]:
         """Read a file of settings with its profiles and flows, and return its settings."""

@@ -9,13 +9,9 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from brim.files.source import Source, load
 from brim.settings import trust
 
 NAME = "brim.yaml"
-
-MOST_VALUES = 1_000_000
-"""The most values in a settings file; a flow may have thousands of steps."""
 
 _FOLDERS = {
     "flow": (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml")),
@@ -109,15 +105,6 @@ def _in(folder: str) -> str | None:
     """Return the file of settings in a directory."""
     own = os.path.join(folder, NAME)
     return own if os.path.lexists(own) else None
-
-
-def read(path: str) -> Source:
-    """Return the content of a file of settings.
-
-    Raises:
-        SourceError: the file cannot be read, or is invalid.
-    """
-    return load(path, MOST_VALUES)
 
 
 def is_inside(path: str, root: str) -> bool:
