@@ -49,7 +49,7 @@ from brim.settings.prompt import (
     overrides,
     remaining,
     summary_of,
-    template_contents,
+    text_content,
     with_template,
 )
 from brim.settings.values import MOST, Value, Values, error_at
@@ -448,10 +448,15 @@ class Resolved:
             DoesNotFit: the required sections are bigger than the budget.
         """
         missing = self.value("prompt.missing")
-        if missing is not None:
+        if missing is None:
+            sections = self.sections(contents)
+        else:
+            sections = self.sections({name: text_content(value, missing) for name, value in contents.items()})
             template = options.get("template", self.value("prompt.template"))
-            contents, options["template"] = template_contents(contents, template, missing)
-        sections, made, prompt = self._fit_sections(self.sections(contents), options, (system, tools))
+            if template is not None:
+                shows = options.get("show_budget", self.value("prompt.show_budget"))
+                sections, options["template"] = with_template(sections, template, contents, missing, shows_budget=shows)
+        sections, made, prompt = self._fit_sections(sections, options, (system, tools))
         if self.value("prompt.log") and prompt.receipt.truncated:
             log_overflow(sections, prompt, agent, made)
         if emit is not None:
@@ -463,10 +468,6 @@ class Resolved:
     ) -> tuple[list[Section], dict[str, Any], Prompt]:
         """Return the sections and options of a fit, and the prompt."""
         made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in OPTIONS}
-        template, missing = options.get("template", made["template"]), self.value("prompt.missing")
-        if template is not None and missing is not None:
-            shows = options.get("show_budget", made["show_budget"])
-            sections, options["template"] = with_template(sections, template, missing, shows_budget=shows)
         if not self.value("prompt.enabled"):
             sections = [Section(each.name, each.content, joiner=each.joiner, enabled=each.enabled) for each in sections]
             made |= {"show_budget": False, "stages": (), "hard_marker": None}
