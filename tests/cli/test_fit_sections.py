@@ -25,9 +25,8 @@ def files(tmp_path, monkeypatch):
     return body
 
 
-@pytest.mark.parametrize("way", [["body.json"], ["-r", "body.json"]], ids=["argument", "option"])
-def test_sections_join_the_body_of_a_request(way, files, brim):
-    told = brim("fit", *way, "--sections", "spec.yaml", "--budget", "700")
+def test_sections_join_the_body_of_a_request(files, brim):
+    told = brim("fit", "body.json", "--sections", "spec.yaml", "--budget", "700")
     body = json.loads(told.out)
     assert body["temperature"] == 0
     assert body["messages"][0] == {"role": "system", "content": "Be brief."}
