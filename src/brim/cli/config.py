@@ -219,16 +219,3 @@ def trust_project(
         emit({"trusted": place})
     else:
         console().print(f"trusted {place}", soft_wrap=True)
-
-
-@app.command()
-def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every command has it, and this one has nothing else
-    """Print the JSON Schema of brim.yaml.
-
-    Editors use it for completion and checks.
-
-    Example: brim config schema > brim.schema.json
-    """
-    from brim.settings.schema import schema as made
-
-    emit(made())
