@@ -29,7 +29,7 @@ CASES = {
         "did you mean 'emphasizes'?",
     ),
     "an unknown choice": ("bounds: strict\n", 1, "must be one of product, strict_seed, not 'strict' (did you mean"),
-    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; did you mean 'flow'?"),
+    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; the nearest known are flow"),
     "a key twice": ("model: a\nbudgets: {}\nmodel: b\n", 3, "the key 'model' is repeated, first on line 1"),
     "two names of one group": ("budgets: {}\nbudget_overrides: {}\n", 2, "budget_overrides and budgets mean the same"),
     "a percentage over 100": ('sections:\n  a: {ceiling: "120%"}\n', 2, "a percentage from 0 to 100"),
@@ -58,7 +58,11 @@ CASES = {
         4,
         "the profile 'c' extends itself: a -> b -> c -> a",
     ),
-    "a profile that extends nothing": ("profiles:\n  a: {extends: folw}\n", 2, "did you mean 'flow'?"),
+    "a profile that extends nothing": (
+        "profiles:\n  a: {extends: folw}\n",
+        2,
+        "no profile is called 'folw'; the nearest known are flow",
+    ),
     "a list of numbers for names": ("history:\n  classes:\n    low: [1]\n", 3, "must be a list of strings"),
     "an empty section name": ("sections:\n  ? ''\n  : {floor: 1}\n", 2, "sections has no key ''"),
 }

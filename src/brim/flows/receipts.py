@@ -19,7 +19,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from brim.amounts import fraction
 from brim.errors import InvalidType, InvalidValue, SourceError
 from brim.files.source import text_of
 from brim.files.text_digest import text_digest
@@ -28,7 +27,7 @@ from brim.files.writer import put
 _LONGEST = 80
 """Maximum characters of an escaped name: a file name of two such names is valid everywhere."""
 _MOST_BYTES = 64 * 1024 * 1024
-_NEAR = 0.85
+_NEAR = Fraction(85, 100)
 """The share of the budget above which prompts were observed to fail."""
 
 
@@ -176,17 +175,12 @@ class RunReport:
         return "\n".join(lines)
 
 
-def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> RunReport:
-    """Return the report on a log.
-
-    Args:
-        log: `prompt_assembled` events and receipts, in any order; other entries are ignored.
-        near: the share of a budget from which a prompt counts as near it.
+def report(log: Iterable[Mapping[str, Any]]) -> RunReport:
+    """Return the report on a log of `prompt_assembled` events and receipts, in any order; other entries are ignored.
 
     Raises:
-        InvalidValue: an item is not a mapping, or `near` is not a share.
+        InvalidValue: an item is not a mapping.
     """
-    line = fraction("near", near)
     shares: list[Fraction] = []
     dropped: Counter[str] = Counter()
     cut: Counter[str] = Counter()
@@ -215,7 +209,7 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
         truncated += bool(lost or shortened)
     return RunReport(
         prompts=len(shares),
-        near=sum(share >= line for share in shares),
+        near=sum(share >= _NEAR for share in shares),
         over=sum(share > 1 for share in shares),
         largest=round(float(max(shares, default=Fraction(0))), 4),
         truncated=truncated,

@@ -159,20 +159,19 @@ def run_flow(
     return FlowOutcome(flow=flow, steps=tuple(done), planned=len(steps))
 
 
-def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | None = None) -> tuple[Config, str]:
+def flow_of(path: str, name: str | None = None) -> tuple[Config, str]:
     """Return the settings of a flow, and its name.
 
     Args:
         path: a flow's file, or a project's file or directory.
         name: the flow of the project; optional if it has only one.
-        flags: settings by key that override all others.
 
     Raises:
         SourceError: the file cannot be read, is invalid, or defines another flow.
         UnknownName: the project has no flow of that name.
         InvalidValue: the project has several flows, and `name` is missing.
     """
-    config = load_config(path, flags=flags)
+    config = load_config(path)
     if config.entry is not None:
         if name not in (None, config.entry):
             raise SourceError(path, f"this file contains the flow {config.entry!r}, not {name!r}")

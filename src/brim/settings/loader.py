@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import InvalidValue, SourceError, nearest, shown
+from brim.errors import InvalidValue, SourceError, UnknownName, nearest, shown
 from brim.files.source import Keys, Source, parse, place
 from brim.files.source import load as load_yaml
 from brim.settings import project
@@ -258,16 +258,15 @@ def _from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
     """Return the settings in flags: values by key, or strings of a command line.
 
     Raises:
-        InvalidValue: a key is not a setting, or its value is invalid.
+        UnknownName: a key is not a setting.
+        InvalidValue: a value is invalid.
     """
     flat: dict[str, Value] = {}
     for flag, raw in flags.items():
-        key = flag.removeprefix("--").replace("-", "_") if flag.startswith("--") else flag
-        key = BARE.get(key, key)
+        key = BARE.get(flag, flag)
         setting = setting_of(key)
         if setting is None:
-            near = nearest(key, [name_of(each) for each in SETTINGS], most=1)
-            raise InvalidValue("a flag", flag, "a setting" + (f" (did you mean {near[0]!r}?)" if near else ""))
+            raise UnknownName("setting", flag, [name_of(each) for each in SETTINGS])
         value = value_of(setting, raw, flag) if isinstance(raw, str) else raw
         if not setting.takes(value):
             raise InvalidValue(flag, value, setting.expected)
