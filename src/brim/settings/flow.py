@@ -46,10 +46,6 @@ class Flow:
     steps: tuple[FlowStep, ...]
     settings: Values = field(repr=False)
     where: str = ""
-    _by_id: Mapping[str, FlowStep] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_id", {step.id: step for step in self.steps})
 
     def step(self, key: str | int) -> FlowStep:
         """Return a step by its id, or by its index from 0.
@@ -59,9 +55,9 @@ class Flow:
             InvalidValue: the flow has no step at that index.
         """
         if isinstance(key, str):
-            found = self._by_id.get(key)
+            found = next((step for step in self.steps if step.id == key), None)
             if found is None:
-                raise UnknownName(f"step of the flow {self.name!r}", key, self._by_id)
+                raise UnknownName(f"step of the flow {self.name!r}", key, [step.id for step in self.steps])
             return found
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidType("step", key, "the id of a step, or its index from 0")

@@ -50,19 +50,18 @@ class ProjectFiles:
 def find(path: str | None) -> ProjectFiles:
     """Return the project of a file or directory, or the nearest one from the current directory upward."""
     if path is None:
-        found = above(".")
-        own = (each for each in _upward(".") if any(os.path.isdir(os.path.join(each, below)) for below in _OWN))
-        return found if found.path else ProjectFiles("", next(own, ""))
+        return above(".")
     if os.path.isdir(path):
-        return ProjectFiles(_in(path) or "", path)
+        return ProjectFiles(_in(path), path)
     return ProjectFiles(path, os.path.dirname(path) or ".")
 
 
 def above(folder: str) -> ProjectFiles:
     """Return the nearest project in a directory or above it; its fields are empty if there is none."""
     for each in _upward(folder):
-        if found := _in(each):
-            return ProjectFiles(os.path.normpath(found), each)
+        found = _in(each)
+        if found or any(os.path.isdir(os.path.join(each, below)) for below in _OWN):
+            return ProjectFiles(os.path.normpath(found) if found else "", each)
     return ProjectFiles("", "")
 
 
@@ -94,17 +93,17 @@ def runtime_file(root: str) -> str | None:
 def around_flow(path: str) -> ProjectFiles:
     """Return the project of a flow's file: the nearest one above it, or its directory."""
     found = above(os.path.dirname(path) or ".")
-    if found.path:
+    if found.root:
         return found
     folder = os.path.dirname(os.path.abspath(path))
     endings = (os.sep + os.path.normpath(below) for below, _ in _FOLDERS["flow"])
     return ProjectFiles("", next((folder.removesuffix(end) for end in endings if folder.endswith(end)), folder))
 
 
-def _in(folder: str) -> str | None:
-    """Return the file of settings in a directory."""
+def _in(folder: str) -> str:
+    """Return the file of settings in a directory; empty if there is none."""
     own = os.path.join(folder, NAME)
-    return own if os.path.lexists(own) else None
+    return own if os.path.lexists(own) else ""
 
 
 def is_inside(path: str, root: str) -> bool:

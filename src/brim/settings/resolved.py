@@ -33,7 +33,7 @@ from brim.sections.prompt_fit import Prompt
 from brim.sessions.settings import OPTIONS as SESSION_OPTIONS
 from brim.sessions.settings import SessionSettings
 from brim.settings.authors import CLASSES
-from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected
+from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, Budgets, bounded, detected
 from brim.settings.keys import ANY, BARE, SETTINGS, name_of, setting_of
 from brim.settings.prompt import (
     HISTORIES,
@@ -110,7 +110,7 @@ class Resolved:
     ) -> None:
         self._layers = layers
         self._logged = logged
-        self._bounded: BoundedBudgets | None = None
+        self._bounded: tuple[dict[str, Value], tuple[str, ...]] | None = None
         self.profile, self.flow, self.step = place
 
     def under(self, values: Values) -> Resolved:
@@ -126,7 +126,7 @@ class Resolved:
 
     def _at(self, key: str) -> Value:
         full = BARE.get(key, key)
-        return self._budgets().values[full] if full in LEAST else self._found(full)
+        return self._budgets()[0][full] if full in LEAST else self._found(full)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of all settings, and of the settings of sections that are set."""
@@ -134,9 +134,6 @@ class Resolved:
             if "*" not in key:
                 yield name_of(key)
         yield from self._section_keys()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and setting_of(key) is not None
@@ -169,7 +166,7 @@ class Resolved:
     @property
     def preset(self) -> str | None:
         """The preset with the same values as the three budgets, or `None`."""
-        values = self._budgets().values
+        values = self._budgets()[0]
         return detected(Budgets(values[TOTAL].value, values[RECENT].value, values[OLDER].value))
 
     def names(self) -> tuple[str, ...]:
@@ -218,11 +215,12 @@ class Resolved:
                 replaced = True
         return tuple(kept)
 
-    def _budgets(self) -> BoundedBudgets:
+    def _budgets(self) -> tuple[dict[str, Value], tuple[str, ...]]:
+        """Return the three budgets within their bounds, and the warnings."""
         if self._bounded is None:
             bounds = self._found("bounds").value
             self._bounded = bounded(self._found(TOTAL), self._found(RECENT), self._found(OLDER), bounds)
-            self.log(*self._bounded.warnings)
+            self.log(*self._bounded[1])
         return self._bounded
 
     def window(self) -> Window | None:
@@ -307,7 +305,7 @@ class Resolved:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about budgets that were changed to a bound, or that look wrong."""
-        found = (*self._budgets().warnings, *self._window_warnings())
+        found = (*self._budgets()[1], *self._window_warnings())
         self.log(*found)
         return found
 
