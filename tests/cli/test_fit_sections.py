@@ -46,13 +46,6 @@ def test_a_system_prompt_of_the_body_comes_before_the_sections_if_it_is_a_string
         assert "system must be a string, to be joined by sections" in told.err
 
 
-def test_a_file_may_name_its_messages(files, brim, tmp_path):
-    (tmp_path / "spec.yaml").write_text(SPEC.replace("priority: high,", "file: body.json,"))
-    body = json.loads(brim("fit", "spec.yaml", "--budget", "700").out)
-    assert body["messages"][-1]["content"].endswith("Why?")
-    assert body["model"] == files["model"]
-
-
 def test_a_file_with_messages_is_not_a_prompt(files, brim):
     told = brim("fit", "spec.yaml", "--budget", "700")
     assert "messages is for requests" in told.err

@@ -257,7 +257,6 @@ def test_the_rules_of_a_project_name_files_beside_its_settings(tmp_path, spec, m
         ("budget: 500\nsections: []", "budget is not supported in the sections of a gateway"),
         ("tools: {keep: relevant}\nsections: []", "tools is not supported in the sections of a gateway"),
         ("sections: [{name: a, content: b, page: user}]", "only to the system prompt"),
-        ("sections: []\nmessages: {file: x.json}", "come from its clients"),
     ],
 )
 def test_what_is_not_for_a_gateway_is_refused_with_its_line(spec, text, told):

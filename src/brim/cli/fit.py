@@ -125,8 +125,6 @@ def _fitted(
         if file != STDIN or "sections" not in body.values:
             return *_fit_request(request_of(body), settings, common | only_request), True
     spec = read_spec(shown, text)
-    if spec.messages is not None:
-        return *_fit_joint(spec.messages, spec, settings, common | only_request), True
     for name in only_request:
         raise BrimError(f"--{name} is for requests, and {shown} is not one")
     prompt = spec.fit(settings, **common)

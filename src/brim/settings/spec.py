@@ -63,8 +63,6 @@ class Spec:
     """The settings of the file."""
     own: Mapping[str, Any]
     """The model, the meter and the budget, as far as the file sets them."""
-    messages: str | None = None
-    """The file with the messages or the request body, if it is set."""
 
     def settings(self, below: Resolved | None = None) -> Resolved:
         """Return the settings of the file, above other settings or the defaults."""
@@ -175,16 +173,13 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     rows = values.get("sections")
     if not isinstance(rows, list):
         raise source.error(f"sections must be a list of sections, not {shown(rows)}", "sections")
-    file = values["messages"].get("file") if isinstance(values.get("messages"), dict) else None
-    if file is not None:
-        values = {**values, "messages": {key: each for key, each in values["messages"].items() if key != "file"}}
     found = reader.layer(values, "file", ("budget", "sections"), tree=_TOP)
     contents = [_contents(reader, found, rows, i) for i in range(len(rows))]
     reader.finish()
     own: dict[str, Any] = {key: found.pop(key).value for key in _OWN if key in found}
     if values.get("budget") is not None:
         own["budget"] = _budget(source, model=own.get("model"))
-    spec = Spec(source, contents, found, own, None if file is None else _path(source, str(file)))
+    spec = Spec(source, contents, found, own)
     spec.sections()
     return spec
 

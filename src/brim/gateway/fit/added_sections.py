@@ -53,8 +53,6 @@ def read_sections(path: str) -> Spec:
     for key in spec.source.at():
         if key not in _TAKEN:
             raise spec.source.error(f"{key} is not supported in the sections of a gateway", key)
-    if spec.messages is not None:
-        raise spec.source.error("the messages of a gateway come from its clients, not from a file", "messages", "file")
     for at, row in enumerate(spec.source.at("sections")):
         if row.get("page", "system") != "system":
             raise spec.source.error("a gateway adds sections only to the system prompt", "sections", at, "page")
