@@ -165,18 +165,18 @@ class _Reader:
         return (at if first else self._skip(at + 1)), True
 
     def _value(self, at: int, place: str) -> tuple[Any, int]:
-        told = f"{place}: " if place else ""
+        prefix = f"{place}: " if place else ""
         try:
             value, end = _DECODER.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             msg = error.msg[:1].lower() + error.msg[1:].removesuffix(" starting at").removesuffix(" at")
             raise self._error(f"not JSON: {msg}", error.pos) from error
         except ValueError as error:
-            raise self._error(f"{told}{error}", at) from error
+            raise self._error(f"{prefix}{error}", at) from error
         except RecursionError as error:
-            raise self._error(f"{told}nested more than {MOST_DEPTH} levels deep", at) from error
+            raise self._error(f"{prefix}nested more than {MOST_DEPTH} levels deep", at) from error
         if is_deep(value):
-            raise self._error(f"{told}nested more than {MOST_DEPTH} levels deep", at)
+            raise self._error(f"{prefix}nested more than {MOST_DEPTH} levels deep", at)
         return value, end
 
     def _skip(self, at: int) -> int:

@@ -79,13 +79,13 @@ class Source:
         value = self.at(*keys)
         where = place(keys) or "the file"
         if not isinstance(value, dict):
-            told = f" with {', '.join(known)}" if known else ""
-            raise self.error(f"{where} must be a mapping{told}, not {shown(value)}", *keys)
+            accepted = f" with {', '.join(known)}" if known else ""
+            raise self.error(f"{where} must be a mapping{accepted}, not {shown(value)}", *keys)
         for key in value:
             if known and key not in known:
                 near = nearest(key, known, most=1)
-                told = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-                raise self.error(f"{where} has no key {shown(key)}; {told}", *keys, key)
+                advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                raise self.error(f"{where} has no key {shown(key)}; {advice}", *keys, key)
         return value
 
     def at(self, *keys: str | int) -> Any:
@@ -98,8 +98,8 @@ class Source:
 
 def place(keys: Keys) -> str:
     """Return the path to a value as text: `sections[2].floor`."""
-    told = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-    return told.removeprefix(".")
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return text.removeprefix(".")
 
 
 def text_of(path: str, most: int | None = None) -> str:

@@ -19,18 +19,18 @@ def put(path: str, content: bytes, mode: int = 0o666) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     folder = os.path.dirname(path)
-    beside = os.path.join(folder, f".{os.path.basename(path)[:200]}.{token_hex(4)}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    temporary = os.path.join(folder, f".{os.path.basename(path)[:200]}.{token_hex(4)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if os.path.exists(path):
-            os.chmod(beside, S_IMODE(os.stat(path).st_mode))
-        os.replace(beside, path)
+            os.chmod(temporary, S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary, path)
     except BaseException:  # Also remove the temporary file on an interrupt.
-        os.unlink(beside)
+        os.unlink(temporary)
         raise
     opened = os.open(folder or ".", os.O_RDONLY)
     try:

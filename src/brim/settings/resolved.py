@@ -480,8 +480,8 @@ class Resolved:
         page = self.value("prompt.own_budget")
         own, names = overrides(sections, page), self.names()
         fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        for override, told in attempts(own):
-            notice = "; ".join(filter(None, (told, override.refused(sections, made["budget"], names))))
+        for override, message in attempts(own):
+            notice = "; ".join(filter(None, (message, override.refused(sections, made["budget"], names))))
             if notice:
                 self.log(notice)
             chosen = override.applied(noticed(sections, page, notice))
