@@ -521,18 +521,27 @@ class Resolved:
             raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
         return {**made, "budget": made["budget"] - reserve}
 
-    def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
+    def fit_request(
+        self,
+        contents: Contents,
+        messages: Sequence[Any] | History = (),
+        *,
+        before: Sequence[Section] = (),
+        **options: Any,
+    ) -> Request:
         """Return a request of sections and messages under one budget.
 
         Args:
             contents: the sections by name; `sections.*.page` says which are part of the system prompt.
             messages: the conversation.
+            before: sections at the start of the system prompt.
             options: arguments of `brim.fit_request`, which override the settings.
 
         Raises:
             DoesNotFit: what is required is bigger than the budget.
         """
         pages: dict[str, list[Section]] = {page: [] for page in PAGES}
+        pages["system"] += before
         for section in self.sections(contents):
             pages[self.value(f"sections.{section.name}.page")].append(section)
         return fit_request(

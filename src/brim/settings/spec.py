@@ -19,8 +19,7 @@ from brim.files.source import load as load_yaml
 from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
-from brim.requests.fit import fit_request
-from brim.requests.request import PAGES, Request
+from brim.requests.request import Request
 from brim.sections.prompt_fit import Prompt
 from brim.settings.keys import ANY, TREE
 from brim.settings.loader import load
@@ -93,19 +92,14 @@ class Spec:
             own |= {"model": given.model} if below is None or below.window() is None else {}
         if given.system is not None and not isinstance(given.system, str):
             raise InvalidType("system", given.system, "a string, to be joined by sections")
-        settings = self.settings(below)
-        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
-        pages["system"] += [Section("system", given.system, priority="required")] if given.system else []
-        for section in self.sections(below):
-            pages[settings.value(f"sections.{section.name}.page")].append(section)
         with self._lines(own, options):
-            return fit_request(
-                system=pages["system"],
-                messages=given.messages,
-                user=pages["user"],
+            return self.settings(below).fit_request(
+                {section.name: section for section in self.sections(below)},
+                given.messages,
+                before=[Section("system", given.system, priority="required")] if given.system else [],
                 tools=given.tools,
                 fields={key: value for key, value in given.fields.items() if key not in ("model", "modelId")},
-                **settings.request_options({**own, "format": given.format, **options}),
+                **{**own, "format": given.format, **options},
             )
 
     def fit(self, below: Resolved | None = None, **options: Any) -> Prompt:
