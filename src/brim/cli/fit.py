@@ -120,9 +120,10 @@ def _fitted(
         return *_fit_joint(file, read_spec(sections), settings, common | only_request), True
     shown = STDIN_SHOWN if file == STDIN else file
     text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
-    if text is not None and (file.lower().endswith(".json") or _JSON.match(text)):
+    named = file.lower().endswith(".json")
+    if text is not None and (named or _JSON.match(text)):
         body = body_of(text, shown, MESSAGE_KEYS)
-        if file != STDIN or "sections" not in body.values:
+        if named or "sections" not in body.values:
             return *_fit_request(request_of(body), settings, common | only_request), True
     spec = read_spec(shown, text)
     for name in only_request:
