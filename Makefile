@@ -148,7 +148,6 @@ check-docs: $(VENV)/.check $(VENV)/.types
 	$(BIN)/python scripts/doc_types.py $(TYPES)
 
 pages: $(VENV)/.test
-	$(BIN)/python -m brim.settings.schema
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/api_reference.py

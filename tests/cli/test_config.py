@@ -105,10 +105,6 @@ def test_another_file_may_be_changed_or_made(brim, project):
     assert (project / "brim.yaml").read_text() == TEXT
 
 
-def test_the_schema_is_printed(brim):
-    assert json.loads(brim("config", "schema").out)["title"] == "brim.yaml"
-
-
 @pytest.mark.parametrize("group", ["config", "flow"])
 def test_a_group_alone_tells_its_commands(brim, group):
     told = brim(group)

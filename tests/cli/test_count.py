@@ -68,14 +68,3 @@ def test_json_has_every_file(brim):
         ],
         "skipped": ["docs/logo.png"],
     }
-
-
-def test_a_request_that_is_counted_as_a_text_is_mentioned(brim, here):
-    said = {"role": "user", "content": "hello"}
-    (here / "body.json").write_text(json.dumps({"model": "gpt-5", "messages": [said, said]}))
-    (here / "people.json").write_text(json.dumps({"role": "user", "name": "Ann"}))
-    (here / "broken.json").write_text('{"messages": [{"role": "user"')
-    assert brim("count", "body.json").err == (
-        "body.json is a request with 2 messages; to count it as its provider does, use --request\n"
-    )
-    assert [brim("count", name).err for name in ("people.json", "broken.json")] == ["", ""]

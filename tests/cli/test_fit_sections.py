@@ -25,9 +25,8 @@ def files(tmp_path, monkeypatch):
     return body
 
 
-@pytest.mark.parametrize("way", [["body.json"], ["-r", "body.json"]], ids=["argument", "option"])
-def test_sections_join_the_body_of_a_request(way, files, brim):
-    told = brim("fit", *way, "--sections", "spec.yaml", "--budget", "700")
+def test_sections_join_the_body_of_a_request(files, brim):
+    told = brim("fit", "body.json", "--sections", "spec.yaml", "--budget", "700")
     body = json.loads(told.out)
     assert body["temperature"] == 0
     assert body["messages"][0] == {"role": "system", "content": "Be brief."}
@@ -45,13 +44,6 @@ def test_a_system_prompt_of_the_body_comes_before_the_sections_if_it_is_a_string
         assert json.loads(told.out)["system"] == "\n\n".join(filter(None, [system, "Be brief."]))
     else:
         assert "system must be a string, to be joined by sections" in told.err
-
-
-def test_a_file_may_name_its_messages(files, brim, tmp_path):
-    (tmp_path / "spec.yaml").write_text(SPEC.replace("priority: high,", "file: body.json,"))
-    body = json.loads(brim("fit", "spec.yaml", "--budget", "700").out)
-    assert body["messages"][-1]["content"].endswith("Why?")
-    assert body["model"] == files["model"]
 
 
 def test_a_file_with_messages_is_not_a_prompt(files, brim):

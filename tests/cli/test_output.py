@@ -1,33 +1,10 @@
 import os
-import stat
-from pathlib import Path
 
 import pytest
 
 from brim.cli import output
 from brim.cli.output import write_files
 from brim.errors import SourceError
-
-
-@pytest.mark.usefixtures("here")
-def test_a_file_keeps_its_mode_and_a_link_stays_a_link():
-    Path("a").write_text("old")
-    os.chmod("a", 0o640)
-    Path("link").symlink_to("a")
-    write_files({"link": "new"})
-    assert Path("a").read_text() == "new"
-    assert stat.S_IMODE(os.stat("a").st_mode) == 0o640
-    assert Path("link").is_symlink()
-
-
-@pytest.mark.usefixtures("here")
-def test_a_new_file_has_the_mode_that_the_user_gives_files():
-    old = os.umask(0o027)
-    try:
-        write_files({"a": "new"})
-    finally:
-        os.umask(old)
-    assert stat.S_IMODE(os.stat("a").st_mode) == 0o640
 
 
 @pytest.mark.usefixtures("here")

@@ -35,7 +35,7 @@ def test_what_cannot_be_put_in_its_place_leaves_nothing_beside_it(tmp_path, monk
 def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "Input/output error")))
     with pytest.raises(OSError, match="Input/output"):
-        sink.staged(str(tmp_path / "brim.yaml"), b"new")
+        sink.put(str(tmp_path / "brim.yaml"), b"new")
     assert os.listdir(tmp_path) == []
 
 

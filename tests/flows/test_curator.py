@@ -1,6 +1,5 @@
 import json
 import os
-import threading
 import time
 
 import pytest
@@ -392,18 +391,6 @@ def test_the_settings_are_those_of_the_current_directory_unless_others_are_named
     assert Curator().prepare(STEP, steps(40)).text == Curator(given).prepare(STEP, steps(40)).text
     with pytest.raises(InvalidType, match="config must be the result of load_config, or the path of a file, not 7"):
         Curator(7)
-
-
-def test_threads_may_share_a_curator(tmp_path, root):
-    curator = Curator(config(tmp_path, budgets()), root=root)
-    wanted = curator.prepare(STEP, steps(30)).text
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(curator.prepare(STEP, steps(30)).text)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [wanted] * 4
 
 
 def test_the_stage_of_a_step_is_in_its_receipt(tmp_path):

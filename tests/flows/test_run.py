@@ -192,18 +192,9 @@ def test_a_report_tells_how_near_prompts_came_what_they_lost_and_what_was_refuse
     assert told.cut == {"plan": 1}
     assert 0.95 < told.largest <= 1
     assert "3 prompts, 2 near their budget, 2 truncated" in str(told)
-    assert report(log, near="99%").near == 1
     assert report([]).to_dict()["largest"] == 0
     with pytest.raises(InvalidValue, match=r"log\[0\]"):
         report(["x"])
-
-
-def test_the_receipt_of_a_step_that_was_renamed_is_not_progress():
-    receipt = {"flow": "f", "planned": 3, "status": "ok", "resumed": False}
-    first = {**receipt, "step_id": "a", "position": 1, "next_step": "b"}
-    renamed = {**receipt, "step_id": "old", "position": 3, "next_step": None}
-    told = str(report([renamed, first]).runs["f"])
-    assert told == "flow f: incomplete, 1 of 3 steps; step b is next: brim flow run --resume"
 
 
 def test_a_flow_is_found_in_a_project_in_its_file_or_alone(tmp_path):

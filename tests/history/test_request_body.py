@@ -277,17 +277,8 @@ REFUSED = {
     "more": ("[] []", "1: not JSON: extra data after its end"),
     "requests as JSON Lines": (
         '{"messages": []}\n{"messages": []}',
-        "2: not JSON: extra data after its end; pass a single request, or use brim audit for JSON Lines of requests",
+        "2: not JSON: extra data after its end; brim audit reads a file with a request on each line",
     ),
-    "a request after a message": (
-        '{"role": "user"}\n\n{"messages": []}',
-        "3: each line of JSON Lines must be a message, and this is a request",
-    ),
-    "a text after a message": (
-        '{"role": "user"}\n"b"',
-        "2: each line of JSON Lines must be a message, and this is 'b'",
-    ),
-    "messages on one line": ('{"role": "user"}\n{"a": 1} {"b": 2}', "2: not JSON: extra data after its end"),
     "an open text": ('["', "1: not JSON: unterminated string"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
     "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character"),

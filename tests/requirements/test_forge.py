@@ -39,15 +39,6 @@ def test_the_estimator_is_a_quarter_of_the_characters_and_one(text, count):
     assert brim.meter("chars/4+1").count(text) == count
 
 
-@pytest.mark.requirement("S0.2")
-def test_the_estimator_is_monotone_and_never_below_zero():
-    meter = brim.meter("chars/4+1")
-    counts = [meter.count("x" * n) for n in range(100)]
-    assert counts == sorted(counts)
-    assert all(isinstance(count, int) and count >= 0 for count in counts)
-    assert not meter.exact
-
-
 @pytest.mark.requirement("S0.3")
 def test_the_body_is_in_priority_order_ties_in_input_order_labels_not_printed():
     rows = [(2, "third", "C"), (0, "first", "A"), (1, "second", "B"), (1, "tie", "B2")]
@@ -61,19 +52,6 @@ def test_a_section_is_whole_when_it_fits_exactly():
     rows = [(0, "a", "x" * 400), (1, "b", "y" * 200)]
     assert forge(rows, meter.count(text)).text == text
     assert forge(rows, meter.count(text) - 1).receipt.truncated
-
-
-@pytest.mark.requirement("S0.5")
-@pytest.mark.parametrize(("left", "state"), [(100, "dropped"), (101, "cut"), (102, "cut")])
-def test_what_overflows_is_cut_if_more_than_100_units_are_left_and_dropped_otherwise(left, state):
-    meter = brim.meter("chars/4+1")
-    first = "x" * 400
-    toll = meter.count("\n\n")
-    prompt = forge([(0, "a", first), (1, "b", "y" * 9000)], meter.count(first) + toll + left)
-    assert prompt.receipt.part("b").state == state
-    if state == "cut":
-        assert prompt.text.endswith(MARKER)
-        assert prompt.text.startswith(first + "\n\n" + "y" * 200)
 
 
 @pytest.mark.requirement("S0.6")
@@ -102,22 +80,6 @@ def test_preflight_allows_16384_and_refuses_16385():
         brim.fit([Section("a", "x" * 16_385, required=True)], window, meter=meter)
     assert (refused.value.needed, refused.value.available, refused.value.short) == (16_385, 16_384, 1)
     assert "16,385" in str(refused.value)
-
-
-@pytest.mark.requirement("S0.12")
-@pytest.mark.parametrize(
-    ("keep", "kept"),
-    [
-        pytest.param("newest", ["lesson 17", "lesson 18", "lesson 19"], id="last three"),
-        pytest.param("best", ["lesson 0", "lesson 1", "lesson 2"], id="top three"),
-    ],
-)
-def test_selectors_take_the_last_n_or_the_top_n_entries(keep, kept):
-    lessons = [f"lesson {i}" for i in range(20)]
-    section = Section("lessons", lessons, keep=keep, most=3)
-    prompt = brim.fit([section], 10_000, meter="chars")
-    assert prompt.text.split("\n") == kept
-    assert not prompt.receipt.truncated
 
 
 @pytest.mark.requirement("S0.12")

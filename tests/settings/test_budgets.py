@@ -142,16 +142,12 @@ def test_a_budget_of_about_the_window_is_warned_of(project, window, total, told)
     st.sampled_from(["product", "strict_seed"]),
 )
 def test_whatever_is_given_the_bounds_hold_and_holding_them_again_changes_nothing(total, recent, older, bounds):
-    made = bounded(*(Value(number, "project", "f:1") for number in (total, recent, older)), bounds)
-    for key, found in made.values.items():
+    made, warnings = bounded(*(Value(number, "project", "f:1") for number in (total, recent, older)), bounds)
+    for key, found in made.items():
         least = STRICT_LEAST if bounds == "strict_seed" else LEAST[key]
         assert least <= found.value <= LARGEST
-        assert found.value <= made.values[TOTAL].value
-    again = bounded(*made.values.values(), bounds)
-    assert again.values == made.values
-    assert again.warnings == ()
-    changed = [
-        key for key, number in zip(NAMES, (total, recent, older), strict=True) if made.values[key].value != number
-    ]
-    assert all(any(NAMES[key] in warning for warning in made.warnings) for key in changed)
-    assert bool(changed) == bool(made.warnings)
+        assert found.value <= made[TOTAL].value
+    assert bounded(*made.values(), bounds) == (made, ())
+    changed = [key for key, number in zip(NAMES, (total, recent, older), strict=True) if made[key].value != number]
+    assert all(any(NAMES[key] in warning for warning in warnings) for key in changed)
+    assert bool(changed) == bool(warnings)

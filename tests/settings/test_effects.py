@@ -481,7 +481,7 @@ def merged(one, other):
     return {**one, **{key: merged(one[key], other[key]) if key in one else other[key] for key in other}}
 
 
-@pytest.mark.requirement("X9")
+@pytest.mark.requirement("X9", "C7", "C15")
 @pytest.mark.parametrize("key", sorted(set(SETTINGS) - PACKS))
 def test_every_key_has_its_effect_on_what_comes_out(project, key):
     probe = PROBES.get(key)

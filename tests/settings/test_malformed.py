@@ -8,10 +8,6 @@ import pytest
 import brim
 from brim.settings.loader import check_text
 
-BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in zip("abcdef", "bcdefg", strict=True)
-)
-
 CASES = {
     # name: (the file, its line, what the error says)
     "a number for a text": ("model: 5\n", 1, "model must be a non-empty string or null, not 5"),
@@ -33,7 +29,7 @@ CASES = {
         "did you mean 'emphasizes'?",
     ),
     "an unknown choice": ("bounds: strict\n", 1, "must be one of product, strict_seed, not 'strict' (did you mean"),
-    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; did you mean 'flow'?"),
+    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; the nearest known are flow"),
     "a key twice": ("model: a\nbudgets: {}\nmodel: b\n", 3, "the key 'model' is repeated, first on line 1"),
     "two names of one group": ("budgets: {}\nbudget_overrides: {}\n", 2, "budget_overrides and budgets mean the same"),
     "a percentage over 100": ('sections:\n  a: {ceiling: "120%"}\n', 2, "a percentage from 0 to 100"),
@@ -46,9 +42,7 @@ CASES = {
     "another encoding": ("model: a\n".encode("utf-16"), None, "UTF-16 is not supported"),
     "a NUL": (b"model: a\0b\n", None, "byte 8 is NUL"),
     "a control character": ("model: a\nmeter: \x07\n", 2, "the control character"),
-    "a cycle": ("budgets: &b\n  preset: *b\n", 2, "refers to a value that contains it"),
-    "an alias of nothing": ("model: *m\n", 1, "refers to nothing"),
-    "a bomb of aliases": (BOMB, 6, "more than 1,000,000 values, aliases counted each time"),
+    "an alias": ("model: *m\n", 1, "is not supported"),
     "nesting without end": ("sections: " + "{a: " * 80 + "}" * 80 + "\n", 1, "nested more than 50 levels"),
     "a tab": ("budgets:\n\tpreset: lean\n", 2, "not YAML"),
     "a tag that makes an object": ("model: !!python/object/apply:os.system [ls]\n", 1, "the tag"),
@@ -64,7 +58,11 @@ CASES = {
         4,
         "the profile 'c' extends itself: a -> b -> c -> a",
     ),
-    "a profile that extends nothing": ("profiles:\n  a: {extends: folw}\n", 2, "did you mean 'flow'?"),
+    "a profile that extends nothing": (
+        "profiles:\n  a: {extends: folw}\n",
+        2,
+        "no profile is called 'folw'; the nearest known are flow",
+    ),
     "a list of numbers for names": ("history:\n  classes:\n    low: [1]\n", 3, "must be a list of strings"),
     "an empty section name": ("sections:\n  ? ''\n  : {floor: 1}\n", 2, "sections has no key ''"),
 }
@@ -112,28 +110,6 @@ def test_a_link_to_itself_is_refused(tmp_path):
     os.symlink("brim.yaml", tmp_path / "brim.yaml")
     with pytest.raises(brim.SourceError, match="too many levels"):
         brim.load_config(tmp_path, environ={})
-
-
-@pytest.mark.parametrize("place", ["brim.yaml", "flows/build.yaml", "profiles/deep.yaml"])
-def test_a_link_out_of_the_project_is_refused(tmp_path, place):
-    outside = tmp_path / "outside.yaml"
-    outside.write_text("description: x\n" if "/" in place else "model: a\n")
-    inside = tmp_path / "project" / place
-    inside.parent.mkdir(parents=True)
-    inside.symlink_to(outside)
-    with pytest.raises(brim.SourceError, match="this link leads out of the project"):
-        brim.load_config(tmp_path / "project", environ={})
-    (tmp_path / ".git").mkdir()
-    assert len(brim.load_config(tmp_path / "project", environ={}).files) == 1
-
-
-def test_a_directory_that_leads_out_of_the_project_is_refused(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "build.yaml").write_text("description: x\n")
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "flows").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(brim.SourceError, match="this link leads out of the project"):
-        brim.load_config(tmp_path / "project", environ={})
 
 
 def test_a_flow_of_its_own_is_refused_by_its_own_line(tmp_path):

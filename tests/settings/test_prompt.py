@@ -61,17 +61,6 @@ def test_where_not_all_that_is_required_can_be_cut_the_first_of_it_is_served_bef
     assert [loss.name for loss in prompt.receipt.losses] == ["note", "plan", "menu"]
 
 
-def test_only_a_prompt_that_is_over_is_logged_and_only_if_it_is_to_be(project, caplog):
-    logged = "meter: chars\nprompt: {total: 200, log: true}\nsections: {plan: {priority: high}, menu: {ceiling: 20}}\n"
-    project(logged).resolve().fit({"plan": "p", "menu": "m" * 40})
-    assert caplog.records == [], "a ceiling is no overflow"
-    project(TIGHT).resolve().fit(LONG)
-    assert caplog.records == []
-    project(logged).resolve().fit(LONG, agent="a1")
-    told = [record.getMessage() for record in caplog.records if record.name == "brim"]
-    assert told == ["[Context:Budget] Prompt over budget for a1: ~342 chars (limit 200). Hard truncating."]
-
-
 @pytest.mark.parametrize(
     ("template", "text"),
     [

@@ -1,6 +1,7 @@
 import pytest
 
 from brim import DoesNotFit, Section, SourceError, UnknownName, Window, fit
+from brim.settings.keys import SETTINGS
 from brim.settings.spec import is_spec, read_spec
 from checkout import script
 
@@ -151,3 +152,9 @@ def test_the_example_of_the_reference_has_every_key_and_fits(tmp_path):
     rows = {key for row in read.source.values["sections"] for key in row}
     assert set(spec._TOP) - set(read.source.values) == {"meter", "messages", "tools"}  # See docs/requests.md.
     assert {*spec._SECTION, *spec._CONTENTS, *spec._LABELS} - rows == {"file", "files", "ids", "page", "scores"}
+
+
+def test_a_section_of_the_settings_takes_what_a_section_takes():
+    own = {"name", "content", "forms", "ids", "scores"}
+    named = {key.rpartition(".")[2] for key in SETTINGS if key.startswith("sections.*.")}
+    assert named == set(Section.__dataclass_fields__) - own | {"page"}  # The page is that of a request.

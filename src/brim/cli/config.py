@@ -202,13 +202,13 @@ def _change(load: str | None, key: str, value: str | None, *, dry_run: bool, jso
 @app.command("trust")
 def trust_project(
     *,
-    path: Annotated[str, Argument(metavar="PATH", help="The folder of the project, or its brim.yaml.")] = ".",
+    path: Annotated[str, Argument(metavar="PATH", help="A folder, or a settings file.")] = ".",
     json: options.Json = False,
 ) -> None:
     """Trust the settings of a project.
 
-    Until then, settings that name endpoints, keys, stores or files do not apply, and files that others own or may write
-    are not read. Trusted projects are listed in your configuration folder, with their owner.
+    Until then, settings that name endpoints, keys, stores or files do not apply. A folder is trusted with everything in
+    it. Trusted folders are listed in your configuration folder.
 
     Example: brim config trust ~/work/shop
     """
@@ -219,16 +219,3 @@ def trust_project(
         emit({"trusted": place})
     else:
         console().print(f"trusted {place}", soft_wrap=True)
-
-
-@app.command()
-def schema(*, json: options.Json = False) -> None:  # noqa: ARG001 - every command has it, and this one has nothing else
-    """Print the JSON Schema of brim.yaml.
-
-    Editors use it for completion and checks.
-
-    Example: brim config schema > brim.schema.json
-    """
-    from brim.settings.schema import schema as made
-
-    emit(made())

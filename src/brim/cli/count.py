@@ -13,15 +13,12 @@ from typer import Option
 from brim.amounts import counted
 from brim.cli import options
 from brim.cli.output import MOST_ROWS, console, emit, show, table
-from brim.errors import BrimError, SourceError
+from brim.errors import BrimError
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
 from brim.meter.adapters import exact_count_advice
 from brim.meter.base import measured
-
-_HEAD = 65_536
-"""The bytes in which a request has its first role; other JSON files are not parsed."""
 
 
 @dataclass(slots=True)
@@ -61,8 +58,8 @@ def run(
     The largest files are listed first. Hidden files in directories are not counted. Binary files in directories and
     patterns are skipped and reported.
 
-    With --request, the file is a JSON list of messages, JSON Lines with a message on each line, or the body of a
-    request. It is counted as the provider counts it, including the framing of each message, and reported by role.
+    With --request, the file is a JSON list of messages or the body of a request. It is counted as the provider counts
+    it, including the framing of each message, and reported by role.
 
     Example: brim count src docs --model gpt-5
 
@@ -95,8 +92,6 @@ def run(
     total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
     print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
     _advise(tally.total, tally.upper, name)
-    if len(tally.counts) == 1 and found[0].path.lower().endswith((".json", ".jsonl")):
-        _mention_request(found[0].path)
 
 
 def _advise(total: int, upper: int, name: str | None) -> None:
@@ -104,21 +99,6 @@ def _advise(total: int, upper: int, name: str | None) -> None:
     advice = exact_count_advice(total, upper, name or "")
     if advice is not None:
         print(advice, file=sys.stderr)
-
-
-def _mention_request(path: str) -> None:
-    """Suggest --request for a file that was counted as text and is a request."""
-    with open(path, "rb") as file:
-        if b'"role"' not in file.read(_HEAD):
-            return
-    from brim.history.request_body import read_request
-
-    try:
-        found = read_request(path)
-    except SourceError:
-        return
-    number = counted(len(found.messages), "message")
-    print(f"{path} is a request with {number}; to count it as its provider does, use --request", file=sys.stderr)
 
 
 def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from json import dumps, loads
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _JSON = re.compile(r"\s*(?:\[\s*)?\{\s*\"")
 """The start of a JSON object or a list of objects."""
 _File = Annotated[
-    str | None,
+    str,
     typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is standard input."),
 ]
 _Sections = Annotated[
@@ -41,7 +40,6 @@ _Sections = Annotated[
 _Out = Annotated[str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")]
 _Receipt = Annotated[str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")]
 _Capture = Annotated[bool, Option("--capture", help="Include the content in the receipt, for brim replay.")]
-_Request = Annotated[bool, Option("--request", help="Read the file as a request, whatever its name.")]
 _Select = Annotated[
     str | None,
     Option(
@@ -51,25 +49,11 @@ _Select = Annotated[
 _Query = Annotated[
     str | None, Option("--query", metavar="TEXT", help="For a request: the query for --select relevance.")
 ]
-_Recent = Annotated[
-    str | None, Option("--recent", metavar="N", help="For a request: the most tokens of the newest turn.")
-]
-_Older = Annotated[
-    str | None, Option("--older", metavar="N", help="For a request: the most tokens of each older turn.")
-]
-_Format = Annotated[
-    str | None,
-    Option("--format", metavar="NAME", help="For a request: openai, responses or anthropic; default: detected."),
-]
-_Repair = Annotated[
-    str | None,
-    Option("--repair", metavar="HOW", help="For a request with invalid messages: drop (them) or error."),
-]
 
 
 def run(
     *,
-    file: _File = None,
+    file: _File,
     sections: _Sections = None,
     budget: options.Budget = None,
     model: options.Model = None,
@@ -77,13 +61,8 @@ def run(
     out: _Out = None,
     receipt: _Receipt = None,
     capture: _Capture = False,
-    request: _Request = False,
     select: _Select = None,
     query: _Query = None,
-    recent: _Recent = None,
-    older: _Older = None,
-    format: _Format = None,
-    repair: _Repair = None,
     profile: options.Profile = None,
     config: options.Config = None,
     json: options.Json = False,
@@ -93,10 +72,10 @@ def run(
     The prompt is printed on standard output, and a summary on standard error. Options override the file. If the
     required sections do not fit, nothing is printed and the exit code is 1.
 
-    A request is JSON, from a file or a pipe: a list of messages, JSON Lines with a message on each line, or a body
-    with messages (OpenAI or Anthropic) or input (Responses). The body is printed with the fitted messages and is
-    otherwise unchanged. Messages, tools, functions, system and instructions are counted. Without --budget, the budget
-    is the window of --model or of the body's model, less its max_tokens, max_completion_tokens or max_output_tokens.
+    A request is JSON, from a file or a pipe: a list of messages, or a body with messages (OpenAI or Anthropic) or input
+    (Responses). The body is printed with the fitted messages and is otherwise unchanged. Messages, tools, functions,
+    system and instructions are counted. Without --budget, the budget is the window of --model or of the body's model,
+    less its max_tokens, max_completion_tokens or max_output_tokens.
 
     With --sections, the sections of a file are added to the request: those with page: system to the system prompt, the
     others to the last user message.
@@ -107,25 +86,26 @@ def run(
 
     Example of a request: brim fit request.json --model gpt-5 > fitted.json
     """
-    if file is None and sections is not None:
-        file, receipt = receipt, None  # brim fit -r request.json --sections prompt.yaml
-    if file is None:
-        raise BrimError("missing argument 'SPEC.yaml' (see brim fit --help)")
     if out is not None and receipt is not None and os.path.realpath(out) == os.path.realpath(receipt):
         raise BrimError("--out and --receipt must be different files")
     if capture and receipt is None and not json:
         raise BrimError("--capture needs --receipt or --json")
     common: dict[str, Any] = {"budget": whole("--budget", budget), "model": model, "meter": meter, "capture": capture}
-    limits = {"recent": whole("--recent", recent), "older": whole("--older", older)}
-    given = {"select": select, "query": query, **limits, "format": format, "repair": repair}
-    only_request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    only_request = {name: value for name, value in (("select", select), ("query", query)) if value is not None}
     settings = None if profile is None and config is None else load_config(config).resolve(profile)
-    text, made, is_body = _fitted(file, sections, settings, common, only_request, request=request)
-    values = {"request": _values(text)} if is_body and json else {} if is_body else {"text": text}
+    text, made, is_body = _fitted(file, sections, settings, common, only_request)
     contents = {} if out is None else {out: text}
     if receipt is not None:
         contents[receipt] = made.to_json() + "\n"
-    _write(text, values, made, contents, json=json, printed=out is None)
+    write_files(contents, contents if made.captured else ())
+    if json:
+        emit({**({"request": loads(text)} if is_body else {"text": text}), "receipt": made.to_dict()})
+    elif out is None:
+        emit_text(text)
+    note = console(error=True)
+    note.print(made.headline, style="bold", soft_wrap=True)
+    if made.losses:
+        show(note, losses_table(made))
 
 
 def _fitted(
@@ -134,33 +114,22 @@ def _fitted(
     settings: Resolved | None,
     common: dict[str, Any],
     only_request: dict[str, Any],
-    *,
-    request: bool,
 ) -> tuple[str, Receipt, bool]:
     """Return the fitted prompt or body of a file, the receipt, and whether it is a body."""
     if sections is not None:
         return *_fit_joint(file, read_spec(sections), settings, common | only_request), True
-    if request or file.lower().endswith(".json"):
-        return *_fit_request(read_request(file), settings, common | only_request), True
-    text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
     shown = STDIN_SHOWN if file == STDIN else file
-    if text is not None and _JSON.match(text):
-        body = body_of(text, shown, MESSAGE_KEYS, json_lines=True)
-        if "sections" not in body.values:
+    text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
+    named = file.lower().endswith(".json")
+    if text is not None and (named or _JSON.match(text)):
+        body = body_of(text, shown, MESSAGE_KEYS)
+        if named or "sections" not in body.values:
             return *_fit_request(request_of(body), settings, common | only_request), True
-    spec = read_spec(file) if text is None else read_spec(shown, text)
-    if spec.messages is not None:
-        return *_fit_joint(spec.messages, spec, settings, common | only_request), True
+    spec = read_spec(shown, text)
     for name in only_request:
-        raise BrimError(f"--{name} is for requests, and {shown} is not one (use a .json file or --request)")
+        raise BrimError(f"--{name} is for requests, and {shown} is not one")
     prompt = spec.fit(settings, **common)
     return prompt.text, prompt.receipt, False
-
-
-def _values(text: str) -> Any:
-    """Return the values of a body; a list for JSON Lines."""
-    body = body_of(text, "the body", MESSAGE_KEYS, json_lines=True)
-    return body.items if body.lines else loads(text)
 
 
 def _fit_request(body: RequestBody, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
@@ -184,18 +153,3 @@ def _fit_joint(file: str, spec: Spec, settings: Resolved | None, options: dict[s
     fitted = spec.fit_request(body, settings, **given)
     values = {**body.body.values, **fitted.body} if body.key else fitted.body
     return dumps(values, ensure_ascii=False, indent=2) + "\n", fitted.receipt
-
-
-def _write(
-    text: str, values: Mapping[str, Any], receipt: Receipt, contents: Mapping[str, str], *, json: bool, printed: bool
-) -> None:
-    """Write the files, print the text or the JSON, and print the summary."""
-    write_files(contents, contents if receipt.captured else ())
-    if json:
-        emit({**values, "receipt": receipt.to_dict()})
-    elif printed:
-        emit_text(text)
-    note = console(error=True)
-    note.print(receipt.headline, style="bold", soft_wrap=True)
-    if receipt.losses:
-        show(note, losses_table(receipt))

@@ -109,8 +109,7 @@ def _watcher(planned: int) -> Callable[[StepOutcome], None]:
                 out.print(f"warning: {warning}", soft_wrap=True)
         used = f", pack {ran.receipt['used_chars']:,} chars" if "used_chars" in ran.receipt else ""
         result = f"{len(ran.output):,} chars out" if ran.status == "ok" else ran.reason
-        status = f"{ran.status}, done before" if ran.resumed else ran.status
-        line = f"{len(done)}/{planned} {ran.step_id} {ran.agent or 'agent'}: {status}{used}, {result}"
+        line = f"{len(done)}/{planned} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {result}"
         out.print(line, soft_wrap=True)
 
     return watch
@@ -127,8 +126,8 @@ def report(
 ) -> None:
     """Report on a run: budgets, drops and failures.
 
-    The report shows how close the prompts came to their budgets, what was dropped, and what was refused. A run that did
-    not finish is reported as incomplete, with its next step.
+    The report shows how close the prompts came to their budgets, what was dropped, and what was refused. It
+    also shows how many steps of each flow are done.
 
     Example: brim flow report runs
     """

@@ -184,8 +184,10 @@ def _head(out: Console, row: SessionUse) -> None:
         out.print(f"the provider counted {status['reported']:,} for the last prompt", soft_wrap=True)
     if status.get("cleared") or status.get("compacted"):
         times = counted(status["compacted"], "time")
-        told = f"the provider cleared {status['cleared']:,} of the last prompt and compacted the conversation {times}"
-        out.print(told, soft_wrap=True)
+        cleared = (
+            f"the provider cleared {status['cleared']:,} of the last prompt and compacted the conversation {times}"
+        )
+        out.print(cleared, soft_wrap=True)
     if (regret := status.get("regret", {})).get("calls"):
         out.print(_regret(regret, status["unit"]), style="yellow", soft_wrap=True)
     if status["used"] >= status["warning"]:

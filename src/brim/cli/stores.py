@@ -16,21 +16,12 @@ HERE = _FILE + "brim.db"
 
 def store_url(url: str | None, config: str | None = None) -> str | None:
     """Return the address of the store: the option, else `store.url` of the settings, else `None`."""
-    if url or (config is None and not _any_settings()):
+    if url:
         return url
     from brim.settings import load_config
 
     value = load_config(config).resolve().value("store.url")
     return value if isinstance(value, str) else None
-
-
-def _any_settings() -> bool:
-    """Return whether there are settings beyond the defaults: a file or an environment variable."""
-    from brim.settings import project
-
-    found = project.find(None)
-    named = any(name.startswith("BRIM_") for name in os.environ)
-    return bool(found.path or found.root or project.user_file(os.environ) or named)
 
 
 def open_existing(url: str | None) -> Store:

@@ -1,7 +1,5 @@
 """A JSON file in which one list is edited: its values, and the position of each item of the list.
 
-The file may also be JSON Lines, with one message per line.
-
 Writing the whole file again would change whitespace, escapes and the digits of numbers, so unchanged text is copied by
 its position.
 """
@@ -42,8 +40,6 @@ class JsonBody:
     """The position of each item."""
     whole: Span = (0, 0)
     """The position of the list, or of the value with its key."""
-    lines: bool = False
-    """Whether the items are JSON Lines."""
     starts: Mapping[str, int] = field(default_factory=dict, repr=False)
     """The start of each value."""
 
@@ -65,8 +61,6 @@ class JsonBody:
         """Return the text with a new list, given as positions of existing items and as new items in JSON."""
         text, spans = self.text, self.spans
         written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
-        if self.lines:
-            return text[: spans[0][0]] + "\n".join(written) + text[spans[-1][1] :]
         before = text[self.whole[0] + 1 : spans[0][0]]
         between = text[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + before
         after = text[spans[-1][1] : self.whole[1] - 1]
@@ -74,24 +68,22 @@ class JsonBody:
 
 
 def read_body(path: str, lists: Sequence[str]) -> JsonBody:
-    """Return the body of a file: an object with the list under one of the keys `lists`, a list, or JSON Lines.
+    """Return the body of a file: an object with the list under one of the keys `lists`, or a list.
 
     Raises:
         SourceError: the file cannot be read, is not JSON, repeats a key, or is nested too deep.
     """
     text = text_of(path, MOST_BYTES).removeprefix("\ufeff")
-    return body_of(text, STDIN_SHOWN if path == STDIN else path, lists, json_lines=True)
+    return body_of(text, STDIN_SHOWN if path == STDIN else path, lists)
 
 
-def body_of(text: str, place: str, lists: Sequence[str], *, json_lines: bool = False) -> JsonBody:
+def body_of(text: str, place: str, lists: Sequence[str]) -> JsonBody:
     """Return the body of a text, like `read_body`; `place` is its name in errors.
-
-    JSON Lines are read only with `json_lines`, since providers reject them.
 
     Raises:
         SourceError: it is not JSON, repeats a key, or is nested too deep.
     """
-    return _Reader(place, text).body(lists, json_lines=json_lines)
+    return _Reader(place, text).body(lists)
 
 
 class _Reader:
@@ -101,49 +93,21 @@ class _Reader:
         self.path = path
         self.text = text
 
-    def body(self, lists: Sequence[str], *, json_lines: bool) -> JsonBody:
+    def body(self, lists: Sequence[str]) -> JsonBody:
         start = self._skip(0)
         if self._next(start) == "{":
             body, end = self._object(start, lists)
-            alone = body.values.keys() >= {"role", "content"}
-            if json_lines and (alone or self._follows(end)) and body.values.keys().isdisjoint(lists):
-                return self._lines(start, lists)
         elif self._next(start) == "[":
             items, spans, end = self._list(start, "")
             body = JsonBody(path=self.path, text=self.text, items=items, spans=spans, whole=(start, end))
         else:
             value, _ = self._value(start, "")
             raise self._error(f"a request is an object or a list of messages, not {shown(value)}", start)
-        if self._skip(end) < len(self.text):
-            raise self._more_follows(end)
-        return body
-
-    def _follows(self, end: int) -> bool:
-        """Return whether another line follows the end of a value."""
         at = self._skip(end)
-        return at < len(self.text) and "\n" in self.text[end:at]
-
-    def _more_follows(self, end: int) -> SourceError:
-        hint = "; pass a single request, or use brim audit for JSON Lines of requests" if self._follows(end) else ""
-        return self._error(f"not JSON: extra data after its end{hint}", self._skip(end))
-
-    def _lines(self, start: int, lists: Sequence[str]) -> JsonBody:
-        """Return the messages of JSON Lines."""
-        items: list[Any] = []
-        spans: list[Span] = []
-        at = start
-        while at < len(self.text):
-            value, end = self._value(at, f"messages[{len(items)}]")
-            if not isinstance(value, dict) or not value.keys().isdisjoint(lists):
-                kind = "a request" if isinstance(value, dict) else shown(value)
-                raise self._error(f"each line of JSON Lines must be a message, and this is {kind}", at)
-            items.append(value)
-            spans.append((at, end))
-            at = self._skip(end)
-            if at < len(self.text) and not self._follows(end):
-                raise self._more_follows(end)
-        whole = (start, spans[-1][1])
-        return JsonBody(path=self.path, text=self.text, items=items, spans=spans, whole=whole, lines=True)
+        if at < len(self.text):
+            hint = "; brim audit reads a file with a request on each line" if "\n" in self.text[end:at] else ""
+            raise self._error(f"not JSON: extra data after its end{hint}", at)
+        return body
 
     def _object(self, start: int, lists: Sequence[str]) -> tuple[JsonBody, int]:
         values: dict[str, Any] = {}
@@ -201,18 +165,18 @@ class _Reader:
         return (at if first else self._skip(at + 1)), True
 
     def _value(self, at: int, place: str) -> tuple[Any, int]:
-        told = f"{place}: " if place else ""
+        prefix = f"{place}: " if place else ""
         try:
             value, end = _DECODER.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             msg = error.msg[:1].lower() + error.msg[1:].removesuffix(" starting at").removesuffix(" at")
             raise self._error(f"not JSON: {msg}", error.pos) from error
         except ValueError as error:
-            raise self._error(f"{told}{error}", at) from error
+            raise self._error(f"{prefix}{error}", at) from error
         except RecursionError as error:
-            raise self._error(f"{told}nested more than {MOST_DEPTH} levels deep", at) from error
+            raise self._error(f"{prefix}nested more than {MOST_DEPTH} levels deep", at) from error
         if is_deep(value):
-            raise self._error(f"{told}nested more than {MOST_DEPTH} levels deep", at)
+            raise self._error(f"{prefix}nested more than {MOST_DEPTH} levels deep", at)
         return value, end
 
     def _skip(self, at: int) -> int:

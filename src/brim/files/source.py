@@ -1,6 +1,6 @@
 """Untrusted text and YAML files, with the line of every value.
 
-YAML is read as events: no tag can create an object, the expansion of aliases is limited, and every error has a line.
+YAML is read as events: no tag can create an object, there are no aliases to expand, and every error has a line.
 `yaml.compose` is not used because libyaml is recursive: a megabyte of brackets crashes the process. Plain scalars
 follow YAML 1.2: null, true, false, numbers and strings; `no` and dates are strings.
 """
@@ -29,10 +29,8 @@ UTF16_PROBLEM = "UTF-16 is not supported: save it as UTF-8 (iconv -f UTF-16 -t U
 
 MOST_BYTES = 10_000_000
 """The most bytes of a YAML file."""
-_MOST_VALUES = 100_000
-"""The default limit on values; an aliased value counts each time."""
-_MOST_CHARS = 50_000_000
-"""The most characters in all strings, counted the same way."""
+_MOST_VALUES = 1_000_000
+"""The most values of a YAML file; a flow may have thousands of steps."""
 _MOST_DEPTH = 50
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -81,13 +79,13 @@ class Source:
         value = self.at(*keys)
         where = place(keys) or "the file"
         if not isinstance(value, dict):
-            told = f" with {', '.join(known)}" if known else ""
-            raise self.error(f"{where} must be a mapping{told}, not {shown(value)}", *keys)
+            accepted = f" with {', '.join(known)}" if known else ""
+            raise self.error(f"{where} must be a mapping{accepted}, not {shown(value)}", *keys)
         for key in value:
             if known and key not in known:
                 near = nearest(key, known, most=1)
-                told = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-                raise self.error(f"{where} has no key {shown(key)}; {told}", *keys, key)
+                advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                raise self.error(f"{where} has no key {shown(key)}; {advice}", *keys, key)
         return value
 
     def at(self, *keys: str | int) -> Any:
@@ -100,8 +98,8 @@ class Source:
 
 def place(keys: Keys) -> str:
     """Return the path to a value as text: `sections[2].floor`."""
-    told = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-    return told.removeprefix(".")
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return text.removeprefix(".")
 
 
 def text_of(path: str, most: int | None = None) -> str:
@@ -146,16 +144,16 @@ def _bytes_of(path: str, most: int | None) -> tuple[bytes, str]:
     return data, path
 
 
-def load(path: str, most: int = _MOST_VALUES) -> Source:
-    """Return the values of a YAML file with their lines; it may have at most `most` values.
+def load(path: str) -> Source:
+    """Return the values of a YAML file with their lines.
 
     Raises:
         SourceError: the file cannot be read, is not plain YAML, or is too large.
     """
-    return parse(text_of(path, MOST_BYTES), STDIN_SHOWN if path == STDIN else path, most)
+    return parse(text_of(path, MOST_BYTES), STDIN_SHOWN if path == STDIN else path)
 
 
-def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
+def parse(text: str, path: str) -> Source:
     """Return the values of a YAML text with their lines; `path` is its name in errors.
 
     Raises:
@@ -167,7 +165,7 @@ def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
     if found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
         raise SourceError(path, f"not YAML: the control character {found[0]!r}", line=line)
-    builder = _Builder(path, text, most)
+    builder = _Builder(path, text)
     try:
         values = builder.document()
     except yaml.YAMLError as error:
@@ -177,34 +175,20 @@ def parse(text: str, path: str, most: int = _MOST_VALUES) -> Source:
     return Source(path, values, builder.lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
-    """The value of an anchor, and the size that each alias of it adds."""
-
-    value: Any
-    values: int
-    chars: int
-    height: int
-
-
 class _Builder:
-    """Turns the events of one file into values, within bounds."""
+    """Turns the events of one file into values."""
 
-    def __init__(self, path: str, text: str, most: int) -> None:
+    def __init__(self, path: str, text: str) -> None:
         import yaml
 
         self.path = path
-        self._most = most
         self.lines: dict[Keys, int] = {}
         # libyaml is far faster, and refuses the escaped surrogates that JSON is full of.
         fast = None if _SURROGATE_WRITTEN.search(text) else getattr(yaml, "CSafeLoader", None)
         loader = fast or yaml.SafeLoader
         self._events: Iterator[Any] = yaml.parse(text, Loader=loader)
         self._kinds = yaml.events
-        self._anchors: dict[str, _Anchor | None] = {}
         self._values = 0
-        self._chars = 0
-        self._deepest = 0
 
     def document(self) -> Any:
         """Return the value of the only document; `None` if there is none."""
@@ -225,37 +209,20 @@ class _Builder:
         """Return the value that an event starts."""
         self.lines.setdefault(keys, self._line(event))
         if isinstance(event, self._kinds.AliasEvent):
-            return self._alias(event, depth)
+            raise self._refusal(event, f"the alias *{event.anchor} is not supported; write the value itself")
         if event.tag not in _TAGS:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             raise self._refusal(event, f"the tag {shown(tag)} is not allowed; use plain values")
-        values, chars, deepest = self._values, self._chars, self._deepest
-        self._deepest = depth
-        self._spend(event, values=1, depth=depth)
-        if event.anchor:
-            self._anchors[event.anchor] = None
+        if depth > _MOST_DEPTH:
+            raise self._refusal(event, f"nested more than {_MOST_DEPTH} levels deep")
+        self._values += 1
+        if self._values > _MOST_VALUES:
+            raise self._refusal(event, f"more than {_MOST_VALUES:,} values")
         if isinstance(event, self._kinds.ScalarEvent):
-            value = self._scalar(event)
-            self._spend(event, chars=len(event.value))
-        elif isinstance(event, self._kinds.SequenceStartEvent):
-            value = self._sequence(keys, depth)
-        else:
-            value = self._mapping(keys, depth)
-        if event.anchor:
-            size = self._values - values, self._chars - chars
-            self._anchors[event.anchor] = _Anchor(value, *size, self._deepest - depth)
-        self._deepest = max(self._deepest, deepest)
-        return value
-
-    def _alias(self, event: Any, depth: int) -> Any:
-        name = event.anchor
-        if name not in self._anchors:
-            raise self._refusal(event, f"the alias *{name} refers to nothing above it")
-        anchor = self._anchors[name]
-        if anchor is None:
-            raise self._refusal(event, f"the alias *{name} refers to a value that contains it")
-        self._spend(event, values=anchor.values, chars=anchor.chars, depth=depth + anchor.height)
-        return anchor.value
+            return self._scalar(event)
+        if isinstance(event, self._kinds.SequenceStartEvent):
+            return self._sequence(keys, depth)
+        return self._mapping(keys, depth)
 
     def _sequence(self, keys: Keys, depth: int) -> list[Any]:
         items: list[Any] = []
@@ -273,7 +240,6 @@ class _Builder:
                 first = self.lines[*keys, key]
                 raise self._refusal(event, f"the key {shown(key)} is repeated, first on line {first}")
             self.lines[*keys, key] = line
-            self._spend(event, values=1, chars=len(key))
             items[key] = self._value(next(self._events), (*keys, key), depth + 1)
         return items
 
@@ -286,17 +252,6 @@ class _Builder:
         if _INT.fullmatch(text):
             return int(text.replace("_", ""))
         return float(text) if _FLOAT.fullmatch(text) else text
-
-    def _spend(self, event: Any, *, values: int = 0, chars: int = 0, depth: int = 0) -> None:
-        self._values += values
-        self._chars += chars
-        self._deepest = max(self._deepest, depth)
-        if self._values > self._most:
-            raise self._refusal(event, f"more than {self._most:,} values, aliases counted each time")
-        if self._chars > _MOST_CHARS:
-            raise self._refusal(event, f"more than {_MOST_CHARS:,} characters, aliases counted each time")
-        if depth > _MOST_DEPTH:
-            raise self._refusal(event, f"nested more than {_MOST_DEPTH} levels deep")
 
     def _refusal(self, event: Any, problem: str) -> SourceError:
         return SourceError(self.path, problem, line=self._line(event))

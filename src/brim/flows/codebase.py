@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from stat import S_ISREG
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import SourceError
+from brim.files.source import text_of
 from brim.history.relevance import TermIndex
 from brim.receipts.section import Section
 from brim.sections.prompt_fit import Prompt
@@ -38,16 +39,12 @@ _REST = "\n[... the rest of this file is left out ...]"
 _BY_PATH = " (by path only)"
 _FENCES = re.compile(r"^`{3,}", re.MULTILINE)
 
-_MOST_ENTRIES = 100_000
-"""The most directory entries that are read."""
 _MOST_BYTES = 256 * 1024
 """The most bytes of a file."""
 _MOST_TOTAL = 32 * 1024 * 1024
-_MOST_STARS = 2
-"""Maximum stars in one name of an ignore file: each further star makes matching a name of 255 letters a hundred times
-slower.
-"""
+"""The most bytes of all files."""
 _MOST_REASONS = 100
+"""The most paths that a receipt lists as left out."""
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 """Directories with generated or third-party files."""
@@ -63,25 +60,21 @@ class File:
     text: str = field(repr=False)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Codebase:
     """The files that were read, and why others were not."""
 
     files: tuple[File, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """The first hundred paths that were left out, with the reason."""
-    left_out: int = 0
-    """The number of paths that were left out."""
-    _index: TermIndex | None = field(default=None, init=False, repr=False, compare=False)
+    """The paths that were left out, with the reason."""
 
     def ranked(self, query: str) -> list[File]:
         """Return the files that match a query, the most relevant first, and by path if equally relevant."""
-        if self._index is None:
-            self._index = TermIndex()
-            for file in self.files:
-                # The path counts twice, since it describes a file better than any of its lines.
-                self._index.add(f"{file.path}\n{file.path}\n{file.text[:_INDEXED]}")
-        scores = self._index.scores(query)
+        index = TermIndex()
+        for file in self.files:
+            # The path counts twice, since it describes a file better than any of its lines.
+            index.add(f"{file.path}\n{file.path}\n{file.text[:_INDEXED]}")
+        scores = index.scores(query)
         least = _LEAST_SHARE * max(scores, default=0.0)
         found = [i for i, score in enumerate(scores) if score > 0 and score >= least]
         found.sort(key=lambda i: (-scores[i], self.files[i].path))
@@ -89,7 +82,12 @@ class Codebase:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was read and what was left out, as JSON values."""
-        return {"files": len(self.files), "left_out": self.left_out, "skipped": dict(self.skipped)}
+        listed = dict(islice(self.skipped.items(), _MOST_REASONS))
+        return {"files": len(self.files), "left_out": len(self.skipped), "skipped": listed}
+
+
+Ignored = tuple[tuple[int, "PathSpec[Any]"], ...]
+"""The ignore files of a directory and of its parents, each with the length of its directory's path."""
 
 
 def file_sections(files: Sequence[File]) -> list[Section]:
@@ -129,12 +127,11 @@ def file_states(prompt: Prompt) -> list[dict[str, Any]]:
     ]
 
 
-def read_codebase(root: str, last: Codebase | None = None, without: str | None = None) -> Codebase:
-    """Return the files below a root, or `last` itself if nothing has changed.
+def read_codebase(root: str, without: str | None = None) -> Codebase:
+    """Return the files below a root, by path.
 
     Args:
         root: the directory.
-        last: the codebase of an earlier call, whose index may be used again.
         without: a directory to skip, such as that of the receipts.
 
     Raises:
@@ -143,104 +140,58 @@ def read_codebase(root: str, last: Codebase | None = None, without: str | None =
     real = os.path.realpath(root)
     if not os.path.isdir(real):
         raise SourceError(root, "not a directory")
-    walk = _Walk(real, "" if without is None else os.path.relpath(os.path.realpath(without), real))
-    files = sorted(walk.files(), key=lambda file: file.path)
-    found = Codebase(tuple(files), walk.skipped, walk.left_out)
-    return last if last == found else found
-
-
-Ignored = tuple[tuple[int, "PathSpec[Any]"], ...]
-"""The ignore files of a directory and of its parents, each with the length of its directory's path."""
-
-
-class _LeftOut(Exception):
-    """A file is left out."""
-
-
-class _Walk:
-    """One walk through the tree."""
-
-    def __init__(self, root: str, without: str) -> None:
-        self._root = root
-        self._without = without
-        self._entries = self._bytes = 0
-        self.skipped: dict[str, str] = {}
-        self.left_out = 0
-
-    def files(self) -> Iterator[File]:
-        for path in self._paths():
-            try:
-                text = self._text(path)
-            except _LeftOut as reason:
-                self._skip(path, str(reason))
-            except OSError as error:
-                self._skip(path, (error.strerror or str(error)).lower())
-            else:
-                yield File(path, text)
-
-    def _paths(self) -> Iterator[str]:
-        """Yield the paths of files in the order of their names, those of a directory before its subdirectories."""
-        waiting: list[tuple[str, Ignored]] = [("", ())]
-        while waiting:
-            inside, ignored = waiting.pop()
-            own = _ignore_file(os.path.join(self._root, inside, ".gitignore"))
-            ignored = ignored if own is None else (*ignored, (len(inside) + 1 if inside else 0, own))
-            try:
-                with os.scandir(os.path.join(self._root, inside)) as listed:
-                    entries = sorted(listed, key=lambda entry: entry.name)
-            except OSError as error:
-                self._skip(inside, (error.strerror or str(error)).lower())
-                continue
-            below = []
-            for entry in entries:
-                self._entries += 1
-                if self._entries > _MOST_ENTRIES:
-                    self._skip(inside, f"more than {_MOST_ENTRIES:,} names")
-                    return
-                path = f"{inside}/{entry.name}" if inside else entry.name
-                if entry.is_symlink():
-                    self._skip(path, "a symbolic link")
-                elif entry.is_dir(follow_symlinks=False):
-                    if entry.name not in _TOOLS and path != self._without and not _is_skipped(f"{path}/", ignored):
-                        below.append((path, ignored))
-                elif not _is_skipped(path, ignored):
-                    yield path
-            waiting += reversed(below)
-
-    def _text(self, path: str) -> str:
-        """Return the text of a file.
-
-        Raises:
-            _LeftOut: the file is not part of the codebase, or exceeds a limit.
-            OSError: it cannot be read.
-        """
-        if not path.isprintable():  # A line break in a path could imitate other text of a pack.
-            raise _LeftOut("its name is not printable")
-        if any(fnmatchcase(path.rpartition("/")[2].lower(), pattern) for pattern in _SECRETS):
-            raise _LeftOut("it looks like a secret")
-        # The file may have been replaced by a link or a pipe since the directory was read.
-        opened = os.open(os.path.join(self._root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(opened, "rb") as stream:
-            if not S_ISREG(os.fstat(opened).st_mode):
-                raise _LeftOut("not a regular file")
-            data = stream.read(_MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise _LeftOut(f"bigger than {_MOST_BYTES:,} bytes")
+    files: list[File] = []
+    skipped: dict[str, str] = {}
+    room = _MOST_TOTAL
+    for path in sorted(_paths(real, "" if without is None else os.path.relpath(os.path.realpath(without), real))):
         try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise _LeftOut("not text") from None
-        if "\0" in text:
-            raise _LeftOut("not text")
-        self._bytes += len(data)
-        if self._bytes > _MOST_TOTAL:
-            raise _LeftOut(f"more than {_MOST_TOTAL:,} bytes in total")
-        return text
+            text, size = _read(real, path, room)
+        except SourceError as error:
+            skipped[path] = error.problem
+        else:
+            files.append(File(path, text))
+            room -= size
+    return Codebase(tuple(files), skipped)
 
-    def _skip(self, path: str, reason: str) -> None:
-        self.left_out += 1
-        if len(self.skipped) < _MOST_REASONS:
-            self.skipped[path] = reason
+
+def _paths(root: str, without: str) -> Iterator[str]:
+    """Yield the paths of files and links, except those that are hidden, ignored, or in a directory of tools."""
+    ignored: dict[str, Ignored] = {}
+    for folder, folders, names in os.walk(root):
+        inside = os.path.relpath(folder, root).replace(os.sep, "/")
+        start = "" if inside == "." else f"{inside}/"
+        own = _ignore_file(os.path.join(folder, ".gitignore"))
+        above = ignored.get(os.path.dirname(inside) or ".", ())
+        ignored[inside] = above if own is None else (*above, (len(start), own))
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        folders[:] = [
+            name
+            for name in folders
+            if name not in _TOOLS and start + name != without and not _is_skipped(f"{start}{name}/", ignored[inside])
+        ]
+        yield from (start + name for name in (*names, *links) if not _is_skipped(start + name, ignored[inside]))
+
+
+def _read(root: str, path: str, room: int) -> tuple[str, int]:
+    """Return the text and the bytes of a file.
+
+    Raises:
+        SourceError: it is no part of a codebase, or larger than the limit or the room.
+    """
+    file = os.path.join(root, path)
+    if not path.isprintable():  # A line break in a path could imitate other text of a pack.
+        raise SourceError(path, "its name is not printable")
+    if any(fnmatchcase(path.rpartition("/")[2].lower(), pattern) for pattern in _SECRETS):
+        raise SourceError(path, "it looks like a secret")
+    if os.path.islink(file):
+        raise SourceError(path, "a symbolic link")
+    if not os.path.isfile(file):
+        raise SourceError(path, "not a regular file")
+    text = text_of(file, _MOST_BYTES)
+    size = len(text.encode())
+    if size > room:
+        raise SourceError(path, f"more than {_MOST_TOTAL:,} bytes in total")
+    return text, size
 
 
 def _is_skipped(path: str, ignored: Ignored) -> bool:
@@ -252,25 +203,12 @@ def _is_skipped(path: str, ignored: Ignored) -> bool:
 
 
 def _ignore_file(path: str) -> PathSpec[Any] | None:
-    """Return the patterns of an ignore file, interpreted as by git; `None` if it is missing or unreadable.
-
-    Lines with too many stars are ignored, since matching them could take for ever.
-    """
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            rows = file.read(_MOST_BYTES).splitlines()
-    except OSError:
-        return None
+    """Return the patterns of an ignore file, interpreted as by git; `None` if it is missing or unreadable."""
     from pathspec import GitIgnoreSpec
     from pathspec.patterns.gitignore import GitIgnorePatternError
 
     try:
-        return GitIgnoreSpec.from_lines([row for row in rows if _stars(row) <= _MOST_STARS])
-    except GitIgnorePatternError:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return GitIgnoreSpec.from_lines(file.read(_MOST_BYTES).splitlines())
+    except (OSError, GitIgnorePatternError):
         return None
-
-
-def _stars(row: str) -> int:
-    """Return the largest number of stars in one name of a line, or the number of `**` names if that is larger."""
-    names = row.split("/")
-    return max(names.count("**") - 1, *(name.count("*") for name in names if name != "**"), 0)

@@ -78,7 +78,6 @@ class Curator:
         self._profile = profile
         self._root = None if root is None else os.fspath(root)
         self._run_base = None if run_base is None else os.fspath(run_base)
-        self._codebase = Codebase(())
         self._clock = clock
         self._model = model
         self._steps = [] if flow is None else [step.id for step in self._config.flow(flow).steps]
@@ -103,7 +102,7 @@ class Curator:
         about: dict[str, Any] = {"flow": self._flow, "profile": self._profile}
         codebase = Codebase(())
         if self._root is not None and settings.value("curator.files_budget_chars"):
-            codebase = self._codebase = read_codebase(self._root, self._codebase, self._run_base)
+            codebase = read_codebase(self._root, self._run_base)
             about["codebase"] = codebase.to_dict()
         return Briefing(
             task=task,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -19,7 +19,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from brim.amounts import fraction
 from brim.errors import InvalidType, InvalidValue, SourceError
 from brim.files.source import text_of
 from brim.files.text_digest import text_digest
@@ -28,7 +27,7 @@ from brim.files.writer import put
 _LONGEST = 80
 """Maximum characters of an escaped name: a file name of two such names is valid everywhere."""
 _MOST_BYTES = 64 * 1024 * 1024
-_NEAR = 0.85
+_NEAR = Fraction(85, 100)
 """The share of the budget above which prompts were observed to fail."""
 
 
@@ -133,41 +132,6 @@ def safe(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunProgress:
-    """The progress of a flow's last run."""
-
-    flow: str
-    done: int
-    """Steps that succeeded."""
-    planned: int
-    next_step: str | None = None
-    """The first step that did not succeed; `None` if the run is complete."""
-    resumed_at: tuple[str, ...] = ()
-    """The steps at which it was resumed."""
-
-    @classmethod
-    def of(cls, receipts: Sequence[Mapping[str, Any]]) -> RunProgress:
-        """Return the progress according to the receipts of one flow."""
-        rows = sorted(receipts, key=lambda row: row["position"])
-        done, following = 0, rows[0]["step_id"]
-        for position, row in enumerate(rows, start=1):
-            if row["position"] != position or row["status"] != "ok":
-                break  # What follows was not run, or is the receipt of a step that is no longer in the flow.
-            done, following = position, row["next_step"]
-        resumed = tuple(row["step_id"] for row in rows if row["resumed"])
-        return cls(flow=rows[0]["flow"], done=done, planned=rows[0]["planned"], next_step=following, resumed_at=resumed)
-
-    def __str__(self) -> str:
-        again = f", resumed at step {' and '.join(self.resumed_at)}" if self.resumed_at else ""
-        if self.next_step is None:
-            return f"flow {self.flow}: complete, {self.done:,} of {self.planned:,} steps{again}"
-        return (
-            f"flow {self.flow}: incomplete, {self.done:,} of {self.planned:,} steps{again};"
-            f" step {self.next_step} is next: brim flow run --resume"
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunReport:
     """The numbers of a run."""
 
@@ -189,8 +153,8 @@ class RunReport:
     """Calls with an HTTP 400 response."""
     failed: int = 0
     """Steps that failed."""
-    runs: Mapping[str, RunProgress] = field(default_factory=dict)
-    """The progress of each flow whose receipts are in the log."""
+    runs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """For each flow whose receipts are in the log, the steps that were `planned` and those that are `done`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -202,33 +166,32 @@ class RunReport:
             f" the fullest used {100 * self.largest:.0f} %",
             f"{self.refused:,} calls refused with HTTP 400, {self.failed:,} steps failed",
         ]
-        lines += [str(run) for run in self.runs.values()]
+        for flow, run in self.runs.items():
+            complete = run["done"] == run["planned"]
+            state, advice = ("complete", "") if complete else ("incomplete", "; continue with brim flow run --resume")
+            lines.append(f"flow {flow}: {state}, {run['done']:,} of {run['planned']:,} steps{advice}")
         lines += [f"dropped {count:,} times: {name}" for name, count in self.dropped.items()]
         lines += [f"truncated {count:,} times: {name}" for name, count in self.cut.items()]
         return "\n".join(lines)
 
 
-def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> RunReport:
-    """Return the report on a log.
-
-    Args:
-        log: `prompt_assembled` events and receipts, in any order; other entries are ignored.
-        near: the share of a budget from which a prompt counts as near it.
+def report(log: Iterable[Mapping[str, Any]]) -> RunReport:
+    """Return the report on a log of `prompt_assembled` events and receipts, in any order; other entries are ignored.
 
     Raises:
-        InvalidValue: an item is not a mapping, or `near` is not a share.
+        InvalidValue: an item is not a mapping.
     """
-    line = fraction("near", near)
     shares: list[Fraction] = []
     dropped: Counter[str] = Counter()
     cut: Counter[str] = Counter()
     truncated = refused = failed = 0
-    flows: dict[str, list[Mapping[str, Any]]] = {}
+    runs: dict[str, dict[str, int]] = {}
     for i, item in enumerate(log):
         if not isinstance(item, Mapping):
             raise InvalidType(f"log[{i}]", item, "an event or a receipt")
         if "planned" in item:
-            flows.setdefault(item["flow"], []).append(item)
+            run = runs.setdefault(item["flow"], {"done": 0, "planned": item["planned"]})
+            run["done"] += item["status"] == "ok"
         refused += HTTPStatus.BAD_REQUEST in (item.get("http_status"), item.get("status"))
         failed += item.get("status") == "failed"
         if item.get("event") == "prompt_assembled":
@@ -246,7 +209,7 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
         truncated += bool(lost or shortened)
     return RunReport(
         prompts=len(shares),
-        near=sum(share >= line for share in shares),
+        near=sum(share >= _NEAR for share in shares),
         over=sum(share > 1 for share in shares),
         largest=round(float(max(shares, default=Fraction(0))), 4),
         truncated=truncated,
@@ -254,7 +217,7 @@ def report(log: Iterable[Mapping[str, Any]], *, near: float | str = _NEAR) -> Ru
         cut=_ranked(cut),
         refused=refused,
         failed=failed,
-        runs={flow: RunProgress.of(flows[flow]) for flow in sorted(flows)},
+        runs=runs,
     )
 
 

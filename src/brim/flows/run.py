@@ -56,8 +56,6 @@ class StepOutcome:
     """The file of the receipt; empty if none is written."""
     event: dict[str, Any] = field(default_factory=dict, repr=False)
     """The `prompt_assembled` event of its pack."""
-    resumed: bool = False
-    """Whether it had run before the run was resumed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,12 +129,12 @@ def run_flow(
     paths = {} if base is None else receipt_paths(base, flow, [(step.id, step.agent) for step in steps])
     done: list[StepOutcome] = []
     history: list[StepRecord] = []
-    for position, step in enumerate(steps, start=1):
+    for step in steps:
         outcome = _resumed(step, paths[step.id]) if resume else None
         if outcome is None:
-            resumed, resume = resume, False
-            if base is not None and (resumed or position == 1):
-                remove_receipts(paths[each.id] for each in steps[position - 1 :])
+            if base is not None and (resume or not done):
+                remove_receipts(paths[each.id] for each in steps[len(done) :])
+            resume = False
             outcome = _run_step(
                 step,
                 flow,
@@ -146,8 +144,7 @@ def run_flow(
                 commit=None if commit is None else partial(commit, step, tuple(history)),
                 clock=clock,
             )
-            following = steps[position].id if position < len(steps) else None
-            outcome.receipt.update(position=position, planned=len(steps), next_step=following, resumed=resumed)
+            outcome.receipt.update(planned=len(steps))
             if base is not None:
                 outcome = replace(outcome, path=paths[step.id])
                 outcome.receipt.update(step_digest=_digest(step))
@@ -162,20 +159,19 @@ def run_flow(
     return FlowOutcome(flow=flow, steps=tuple(done), planned=len(steps))
 
 
-def flow_of(path: str, name: str | None = None, *, flags: Mapping[str, Any] | None = None) -> tuple[Config, str]:
+def flow_of(path: str, name: str | None = None) -> tuple[Config, str]:
     """Return the settings of a flow, and its name.
 
     Args:
         path: a flow's file, or a project's file or directory.
         name: the flow of the project; optional if it has only one.
-        flags: settings by key that override all others.
 
     Raises:
         SourceError: the file cannot be read, is invalid, or defines another flow.
         UnknownName: the project has no flow of that name.
         InvalidValue: the project has several flows, and `name` is missing.
     """
-    config = load_config(path, flags=flags)
+    config = load_config(path)
     if config.entry is not None:
         if name not in (None, config.entry):
             raise SourceError(path, f"this file contains the flow {config.entry!r}, not {name!r}")
@@ -202,9 +198,7 @@ def _resumed(step: FlowStep, path: str) -> StepOutcome | None:
     same = receipt.get("step_digest") == _digest(step)
     if not same or receipt.get("status") != "ok" or not isinstance(output := receipt.get("output"), str):
         return None
-    return StepOutcome(
-        step_id=step.id, agent=step.agent, status="ok", output=output, receipt=receipt, path=path, resumed=True
-    )
+    return StepOutcome(step_id=step.id, agent=step.agent, status="ok", output=output, receipt=receipt, path=path)
 
 
 def _run_step(

@@ -238,7 +238,7 @@ class RequestBody:
 
 
 def read_request(path: str) -> RequestBody:
-    """Return the request in a file: a list of messages, JSON Lines, or a body with `messages`, `input` or `contents`.
+    """Return the request in a file: a list of messages, or a body with `messages`, `input` or `contents`.
 
     Raises:
         SourceError: the file cannot be read, is not JSON, or is not a request.

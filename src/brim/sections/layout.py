@@ -50,50 +50,14 @@ def layout(names: Sequence[str], *, separator: str, template: str | None) -> Lay
     return Layout(tuple(names), separator) if template is None else _parsed(template, names)
 
 
-def completed(template: str, names: Sequence[str], missing: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a template with exactly one placeholder for each name, and the names of repeated placeholders.
-
-    A placeholder of another name becomes the text `missing`. Each repeated placeholder gets a new name, and is listed
-    as a pair of the old and the new name. A name without a placeholder gets one at the end.
-    """
-    pieces: list[str] = []
-    again: list[tuple[str, str]] = []
-    seen: dict[str, int] = {}
-    at = 0
-    for match in _PLACE.finditer(template):
-        pieces.append(template[at : match.start()])
-        at, name = match.end(), match[1]
-        if name is None:
-            pieces.append(match[0])
-        elif name not in names:
-            pieces.append(missing.replace("{", "{{").replace("}", "}}"))
-        else:
-            seen[name] = seen.get(name, 0) + 1
-            further = f"{name} ({seen[name]})"
-            again += [(name, further)] if seen[name] > 1 else []
-            pieces.append(f"{{{further}}}" if seen[name] > 1 else match[0])
-    places = "".join(f"{{{name}}}" for name in names if name not in seen)
-    return "".join((*pieces, template[at:], places)), again
-
-
 def without_places(template: str) -> str:
     """Return the own text of a template."""
     return _PLACE.sub(lambda match: match[0][0] if match[1] is None else "", template)
 
 
-def placed(template: str) -> set[str]:
-    """Return the names that have a placeholder in a template."""
-    return {*places_of(template)}
-
-
-def places_of(template: str) -> list[str]:
-    """Return the names of the placeholders of a template, in order, with repetitions."""
-    return [match[1] for match in _PLACE.finditer(template) if match[1] is not None]
-
-
-def renamed_places(template: str, rename: Callable[[str], str]) -> str:
-    """Return a template with its placeholders renamed."""
-    return _PLACE.sub(lambda match: match[0] if match[1] is None else f"{{{rename(match[1])}}}", template)
+def replaced_places(template: str, replacement: Callable[[str], str]) -> str:
+    """Return a template with each placeholder replaced; `replacement` gets what is between its braces."""
+    return _PLACE.sub(lambda match: match[0] if match[1] is None else replacement(match[1]), template)
 
 
 def _parsed(template: str, known: Sequence[str]) -> Layout:

@@ -1,7 +1,7 @@
 """Alternative names of settings, as used by the authors of the shipped profiles, and the agents of the profile `flow`.
 
-Each word is another name for a setting, with a kind and meaning of its own. The reader, `config set`, the JSON Schema
-and the reference page all use this table; no code depends on who wrote a file.
+Each word is another name for a setting, with a kind and meaning of its own. The reader, `config set` and
+the reference page all use this table; no code depends on who wrote a file.
 """
 
 from __future__ import annotations
@@ -51,10 +51,6 @@ class Word:
         named = next((name for name, meant in self.means.items() if meant == value), None) if self.means else value
         return named if self.takes(named) else None
 
-    def schema(self) -> dict[str, Any]:
-        """Return its JSON Schema with its description."""
-        return {"description": self.doc, **self.kind.schema}
-
 
 _PERCENT = number(100)
 """A share as a percentage."""
@@ -101,13 +97,6 @@ WORDS = (
     Word("curator_enabled", "curator.enabled", FLAG, "Short for curator.enabled."),
 )
 """All words; to add one, add a row."""
-
-GROUPS = {
-    "context_budget": "Budgets for agents that manage their own context; they extend the profile `ecology`.",
-    "context": "The cap and the warning line of the window of a long-running assistant.",
-    "agent": "A mapping that contains `context_budget`.",
-}
-"""The description of each group of words."""
 
 SAME = {
     "budget_overrides": "budgets",

@@ -6,7 +6,6 @@ out of bounds is replaced by the bound, with a warning instead of an error, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brim.amounts import units
@@ -84,16 +83,8 @@ def detected(budgets: Budgets) -> str | None:
     return next((name for name, preset in PRESETS.items() if preset == budgets), None)
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedBudgets:
-    """The three budgets within their bounds, and a warning for each value that was moved."""
-
-    values: Mapping[str, Value]
-    warnings: tuple[str, ...]
-
-
-def bounded(total: Value, recent: Value, older: Value, bounds: str) -> BoundedBudgets:
-    """Return the budgets within their bounds, so that no part exceeds the total."""
+def bounded(total: Value, recent: Value, older: Value, bounds: str) -> tuple[dict[str, Value], tuple[str, ...]]:
+    """Return the budgets within their bounds, with no part above the total, and a warning for each that was moved."""
     warnings: list[str] = []
     found = {TOTAL: total, RECENT: recent, OLDER: older}
 
@@ -115,4 +106,4 @@ def bounded(total: Value, recent: Value, older: Value, bounds: str) -> BoundedBu
     for key in (RECENT, OLDER):
         if found[key].value > whole:
             move(key, whole, "is more than context_budget_chars of")
-    return BoundedBudgets(found, tuple(warnings))
+    return found, tuple(warnings)

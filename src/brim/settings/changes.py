@@ -89,16 +89,17 @@ def plan(
     """
     values = {key: _checked(key, text, profile=profile, flow=flow) for key, text in texts.items()}
     path, kind, base = _place(config, file, profile, flow, step)
-    project.check_inside(path, config.root or os.path.dirname(path) or ".")
+    if not project.is_inside(path, config.root or os.path.dirname(path) or "."):
+        raise SourceError(path, "this link leads out of the project; use a file inside it", line=1)
     before = text_of(path, MOST_BYTES) if os.path.lexists(path) else None
     after = before or ""
     for key, value in values.items():
         keys, word = _spelled(BARE.get(key, key), after, path, base)
         if texts[key] is None:
-            after = without_value(after, path, keys, len(base), project.MOST_VALUES)
+            after = without_value(after, path, keys, len(base))
         else:
             new = value if word is None else _in_words(word, value, path, keys)
-            after = with_value(after, path, keys, new, project.MOST_VALUES)
+            after = with_value(after, path, keys, new)
     check_text(path, after, kind)
     names = [name_of(BARE.get(key, key)) for key in values]
     one = next(iter(values.values())) if len(values) == 1 else None
@@ -147,7 +148,7 @@ def _place(
 
 def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | None]:
     """Return the path of a setting in its file, and the alternative word that the layer uses for it, if any."""
-    source = parse(text, path, project.MOST_VALUES)
+    source = parse(text, path)
     layer = source.at(*base)
     there = layer if isinstance(layer, dict) else {}
     for leaf, key, _, at in Reader(source).leaves(there, TREE, base, STEP_KEYS):

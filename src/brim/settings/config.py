@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from brim.errors import InvalidValue, SourceError, UnknownName, nearest
+from brim.errors import InvalidValue, SourceError, UnknownName
 from brim.settings import project
 from brim.settings.flow import Flow, Profile, shipped_profile
 from brim.settings.keys import SETTINGS
@@ -140,6 +140,8 @@ class Config:
     def _chain(self, name: str) -> list[Profile]:
         """Return a profile and those that it extends, in order.
 
+        A profile of the project may extend the shipped one of its own name.
+
         Raises:
             UnknownName: no profile has that name.
             SourceError: a profile extends itself, or one that does not exist.
@@ -147,19 +149,18 @@ class Config:
         found = [self.profile(name)]
         while (extended := found[-1].extends) is not None:
             last = found[-1]
-            if extended == last.name and extended in project.SHIPPED and not project.is_shipped(last.where):
-                found.append(shipped_profile(extended))
-            elif any(extended == each.name for each in found):
-                way = " -> ".join([*(each.name for each in found), extended])
-                raise error_at(last.where, f"the profile {last.name!r} extends itself: {way}")
-            elif extended not in self.profiles:
-                near = nearest(extended, self.profiles, most=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+            try:
+                if extended == last.name and extended in project.SHIPPED and not project.is_shipped(last.where):
+                    found.append(shipped_profile(extended))
+                else:
+                    found.append(self.profile(extended))
+            except UnknownName as error:
                 raise error_at(
-                    last.where, f"the profile {last.name!r} extends {extended!r}, which does not exist{hint}"
-                )
-            else:
-                found.append(self.profile(extended))
+                    last.where, f"the profile {last.name!r} extends one that does not exist: {error}"
+                ) from error
+            if any(found[-1] is each for each in found[:-1]):
+                way = " -> ".join(each.name for each in found)
+                raise error_at(last.where, f"the profile {last.name!r} extends itself: {way}")
         return found
 
     def check(self) -> None:
@@ -171,10 +172,11 @@ class Config:
         for name in list(self._profiles):
             self._chain(name)
         active, where = self._active()
-        if active is not None and active not in self.profiles:
-            near = nearest(active, self.profiles, most=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(self.profiles)}"
-            raise error_at(where, f"no profile is called {active!r}; {hint}")
+        try:
+            if active is not None:
+                self.profile(active)
+        except UnknownName as error:
+            raise error_at(where, str(error)) from error
 
     def validate(self) -> list[str]:
         """Check the settings of every profile, flow and step, and return the warnings.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brim.errors import InvalidType, InvalidValue, UnknownName
-from brim.files.source import Keys, place
+from brim.files.source import Keys, load, place
 from brim.settings import project
 from brim.settings.authors import EXTENDS, extending
 from brim.settings.keys import FLOW_KEYS, NOTE, NOTES, PROFILE_KEYS, STEP_KEYS
@@ -46,10 +46,6 @@ class Flow:
     steps: tuple[FlowStep, ...]
     settings: Values = field(repr=False)
     where: str = ""
-    _by_id: Mapping[str, FlowStep] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_id", {step.id: step for step in self.steps})
 
     def step(self, key: str | int) -> FlowStep:
         """Return a step by its id, or by its index from 0.
@@ -59,9 +55,9 @@ class Flow:
             InvalidValue: the flow has no step at that index.
         """
         if isinstance(key, str):
-            found = self._by_id.get(key)
+            found = next((step for step in self.steps if step.id == key), None)
             if found is None:
-                raise UnknownName(f"step of the flow {self.name!r}", key, self._by_id)
+                raise UnknownName(f"step of the flow {self.name!r}", key, [step.id for step in self.steps])
             return found
         if isinstance(key, bool) or not isinstance(key, int):
             raise InvalidType("step", key, "the id of a step, or its index from 0")
@@ -83,7 +79,7 @@ class Profile:
 
 def shipped_profile(name: str) -> Profile:
     """Return a profile that comes with brim."""
-    reader = Reader(project.read(project.shipped(name)))
+    reader = Reader(load(project.shipped(name)))
     profile = read_profile(reader, name, reader.source.values)
     reader.finish()
     return profile

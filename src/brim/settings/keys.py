@@ -1,7 +1,7 @@
 """Every setting of `brim.yaml`, in one table.
 
-Types, bounds, defaults, the JSON Schema, the names of environment variables, the reference page and the suggestions in
-error messages come from this table. To add a setting, add a row and the code that reads it.
+Types, bounds, defaults, the names of environment variables, the reference page and the suggestions in error messages
+come from this table. To add a setting, add a row and the code that reads it.
 """
 
 from __future__ import annotations
@@ -66,12 +66,6 @@ class Setting:
         """Return the value to use: a percentage given as a whole number becomes a share."""
         percent = self.kind.percent and type(value) is int and value > 1
         return f"{value}%" if percent else value
-
-    def schema(self) -> dict[str, Any]:
-        """Return its JSON Schema with its description and its default."""
-        default = list(self.default) if isinstance(self.default, tuple) else self.default
-        kind = {"anyOf": [dict(self.kind.schema), {"type": "null"}]} if self.null else self.kind.schema
-        return {"description": self.doc, "default": default, **kind}
 
     @property
     def variable(self) -> str:
@@ -288,43 +282,16 @@ class OwnKey(NamedTuple):
     doc: str
 
 
-def _refers(kind: str) -> dict[str, str]:
-    return {"$ref": f"#/$defs/{kind}"}
-
-
-def _named(kind: str) -> Kind:
-    return Kind("a mapping", _is_mapping, {"type": "object", "additionalProperties": _refers(kind)})
-
-
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
 _TEXT = text(empty=True)
 _ID = Kind(
     "a string or a whole number",
     lambda value: type(value) is int or (isinstance(value, str) and bool(value)),
-    {"type": ["string", "integer"]},
 )
-_TASK = Kind(
-    "a string or a mapping",
-    lambda value: isinstance(value, str | dict),
-    {"anyOf": [_TEXT.schema, _refers("group_prompt")]},
-)
-NOTE = Kind(
-    "a string or a list of strings",
-    lambda value: isinstance(value, str) or TEXTS.takes(value),
-    {"anyOf": [_TEXT.schema, TEXTS.schema, {"type": "null"}]},
-)
+_TASK = Kind("a string or a mapping", lambda value: isinstance(value, str | dict))
+NOTE = Kind("a string or a list of strings", lambda value: isinstance(value, str) or TEXTS.takes(value))
 """One teaching note."""
-_NOTES = Kind(
-    "a mapping",
-    _is_mapping,
-    {"type": "object", "properties": dict.fromkeys(NOTES, NOTE.schema), "additionalProperties": False},
-)
-_STEPS = Kind(
-    "a list of steps", lambda value: isinstance(value, list), {"type": "array", "items": {"$ref": "#/$defs/step"}}
-)
+_MAPPING = Kind("a mapping", lambda value: isinstance(value, dict))
+_STEPS = Kind("a list of steps", lambda value: isinstance(value, list))
 
 STEP_KEYS = {
     "id": OwnKey(_ID, "The name of the step in its flow; by default its index from 0."),
@@ -337,7 +304,7 @@ STEP_KEYS = {
     "stage": OwnKey(_TEXT, "Prep, Work, Verify, Route or Commit."),
     "artifacts": OwnKey(TEXTS, "Paths of the files that the step writes."),
     "teaching_note": OwnKey(_TEXT, "A note as one text, which comes before the history."),
-    "teaching_notes": OwnKey(_NOTES, f"Notes that come before the history: {', '.join(NOTES)}."),
+    "teaching_notes": OwnKey(_MAPPING, f"Notes that come before the history: {', '.join(NOTES)}."),
 }
 """The keys of a step in addition to settings."""
 
@@ -356,8 +323,8 @@ PROFILE_KEYS = {
 """The keys of a profile in addition to settings."""
 
 TOP_KEYS = {
-    "profiles": OwnKey(_named("profile"), "Profiles by name."),
-    "flows": OwnKey(_named("flow"), "Flows by name."),
+    "profiles": OwnKey(_MAPPING, "Profiles by name."),
+    "flows": OwnKey(_MAPPING, "Flows by name."),
 }
 """The keys of the file in addition to settings."""
 

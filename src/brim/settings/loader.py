@@ -8,8 +8,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from brim.errors import InvalidValue, SourceError, nearest, shown
+from brim.errors import InvalidValue, SourceError, UnknownName, nearest, shown
 from brim.files.source import Keys, Source, parse, place
+from brim.files.source import load as load_yaml
 from brim.settings import project
 from brim.settings.authors import EXTENDS, extending
 from brim.settings.config import Config
@@ -57,14 +58,14 @@ def load(
     else:
         found = project.find(path)
         files.trusted.add(path if path is not None and found.path == path else "")
-        source = files.read(found.path, found.root) if found.path else None
+        source = files.read(found.path) if found.path else None
     files.root = found.root
     if source is not None and (name := _flow_name(source)) is not None:
         files.add_alone(source, "flow", name)
         files.entry = name
         found = project.around_flow(found.path)
         files.root = found.root
-        source = files.read(found.path, found.root) if found.path else None
+        source = files.read(found.path) if found.path else None
     own = {} if source is None else files.add(source, "project")
     if found.root:
         files.add_all(found.root)
@@ -98,7 +99,7 @@ def _source(values: Mapping[str, Any]) -> Source | None:
         SourceError: they are not JSON values.
     """
     try:
-        return parse(json.dumps(values), _VALUES, project.MOST_VALUES)
+        return parse(json.dumps(values), _VALUES)
     except (TypeError, ValueError, RecursionError) as error:
         raise SourceError(_VALUES, f"not JSON values: {error}") from error
 
@@ -110,7 +111,7 @@ def check_text(path: str, text: str, kind: str) -> None:
         SourceError: it is invalid; the message lists every problem with its line.
     """
     files = _Files()
-    source = parse(text, path, project.MOST_VALUES)
+    source = parse(text, path)
     if kind == "top":
         files.add(source, "project")
     else:
@@ -146,11 +147,11 @@ class _Files:
         self.entry: str | None = None
         """The flow of the loaded file; it replaces a flow of the project with the same name."""
 
-    def read(self, path: str, root: str | None = None) -> Source:
+    def read(self, path: str) -> Source:
         """Return the content of a file, or of the text that replaces it."""
         if path in self._replaced:
-            return parse(self._replaced[path], path, project.MOST_VALUES)
-        return project.read(path, root, self._environ)
+            return parse(self._replaced[path], path)
+        return load_yaml(path)
 
     def add(self, source: Source, layer: str) -> dict[str, Value]:
         """Read a file of settings with its profiles and flows, and return its settings."""
@@ -169,10 +170,10 @@ class _Files:
         """Read the separate files of a project's flows and profiles."""
         first = [os.path.realpath(path) for path in self.paths[:1]]
         for name, path in project.files_in(root, "profile"):
-            self.add_alone(self.read(path, root), "profile", name)
+            self.add_alone(self.read(path), "profile", name)
         for name, path in project.files_in(root, "flow"):
             if os.path.realpath(path) not in first:  # The loaded flow is read already.
-                self.add_alone(self.read(path, root), "flow", name)
+                self.add_alone(self.read(path), "flow", name)
 
     def add_alone(self, source: Source, kind: str, name: str) -> None:
         """Read the separate file of a flow or profile."""
@@ -188,7 +189,7 @@ class _Files:
         path = project.runtime_file(root)
         if path is None:
             return {}
-        reader = self._reader(self.read(path, root))
+        reader = self._reader(self.read(path))
         values = reader.mapping(reader.source.values)
         own: dict[str, Value] = {}
         for group in ("defaults", "budget_overrides"):
@@ -198,7 +199,7 @@ class _Files:
 
     def _reader(self, source: Source) -> Reader:
         self.paths.append(source.path)
-        trusted = source.path in self.trusted or is_trusted(source.path, self.root, self._environ)
+        trusted = source.path in self.trusted or is_trusted(source.path, self._environ)
         return Reader(source, warnings=self.warnings, untrusted=None if trusted else self.root)
 
     def _add_one(self, reader: Reader, kind: str, name: str, value: Any, keys: Keys, *, user: bool = False) -> None:
@@ -257,16 +258,15 @@ def _from_flags(flags: Mapping[str, Any]) -> dict[str, Value]:
     """Return the settings in flags: values by key, or strings of a command line.
 
     Raises:
-        InvalidValue: a key is not a setting, or its value is invalid.
+        UnknownName: a key is not a setting.
+        InvalidValue: a value is invalid.
     """
     flat: dict[str, Value] = {}
     for flag, raw in flags.items():
-        key = flag.removeprefix("--").replace("-", "_") if flag.startswith("--") else flag
-        key = BARE.get(key, key)
+        key = BARE.get(flag, flag)
         setting = setting_of(key)
         if setting is None:
-            near = nearest(key, [name_of(each) for each in SETTINGS], most=1)
-            raise InvalidValue("a flag", flag, "a setting" + (f" (did you mean {near[0]!r}?)" if near else ""))
+            raise UnknownName("setting", flag, [name_of(each) for each in SETTINGS])
         value = value_of(setting, raw, flag) if isinstance(raw, str) else raw
         if not setting.takes(value):
             raise InvalidValue(flag, value, setting.expected)

@@ -1,7 +1,6 @@
 """Where settings are found: the project's file, the user's file, and the project's flows and profiles.
 
-A file of the project must be inside it: links that lead outside are refused, because `brim config set` writes to these
-files. The search upward ends at the root of a repository, at the home folder, and before a folder of another user.
+The search upward ends at the root of a repository, at the home folder, and before a folder of another user.
 """
 
 from __future__ import annotations
@@ -10,15 +9,9 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from brim.errors import SourceError
-from brim.files.source import Source, load
 from brim.settings import trust
-from brim.settings.trust import check_file
 
 NAME = "brim.yaml"
-
-MOST_VALUES = 1_000_000
-"""The most values in a settings file; a flow may have thousands of steps."""
 
 _FOLDERS = {
     "flow": (("flows", ".yaml"), ("flows", ".yml"), ("swarm/config/flows", ".yaml")),
@@ -57,19 +50,18 @@ class ProjectFiles:
 def find(path: str | None) -> ProjectFiles:
     """Return the project of a file or directory, or the nearest one from the current directory upward."""
     if path is None:
-        found = above(".")
-        own = (each for each in _upward(".") if any(os.path.isdir(os.path.join(each, below)) for below in _OWN))
-        return found if found.path else ProjectFiles("", next(own, ""))
+        return above(".")
     if os.path.isdir(path):
-        return ProjectFiles(_in(path) or "", path)
+        return ProjectFiles(_in(path), path)
     return ProjectFiles(path, os.path.dirname(path) or ".")
 
 
 def above(folder: str) -> ProjectFiles:
     """Return the nearest project in a directory or above it; its fields are empty if there is none."""
     for each in _upward(folder):
-        if found := _in(each):
-            return ProjectFiles(os.path.normpath(found), each)
+        found = _in(each)
+        if found or any(os.path.isdir(os.path.join(each, below)) for below in _OWN):
+            return ProjectFiles(os.path.normpath(found) if found else "", each)
     return ProjectFiles("", "")
 
 
@@ -101,41 +93,17 @@ def runtime_file(root: str) -> str | None:
 def around_flow(path: str) -> ProjectFiles:
     """Return the project of a flow's file: the nearest one above it, or its directory."""
     found = above(os.path.dirname(path) or ".")
-    if found.path:
+    if found.root:
         return found
     folder = os.path.dirname(os.path.abspath(path))
     endings = (os.sep + os.path.normpath(below) for below, _ in _FOLDERS["flow"])
     return ProjectFiles("", next((folder.removesuffix(end) for end in endings if folder.endswith(end)), folder))
 
 
-def _in(folder: str) -> str | None:
-    """Return the file of settings in a directory."""
+def _in(folder: str) -> str:
+    """Return the file of settings in a directory; empty if there is none."""
     own = os.path.join(folder, NAME)
-    return own if os.path.lexists(own) else None
-
-
-def read(path: str, root: str | None = None, environ: Mapping[str, str] = os.environ) -> Source:
-    """Return the content of a file of settings; a project's file must be inside `root` and belong to the user.
-
-    Raises:
-        SourceError: the file cannot be read, is invalid, is outside the project, or is writable by others.
-    """
-    if root is not None:
-        check_inside(path, root)
-        check_file(path, root, environ)
-    return load(path, MOST_VALUES)
-
-
-def check_inside(path: str, root: str) -> None:
-    """Check that a file is inside the project after following links.
-
-    Raises:
-        SourceError: the file is outside the project.
-    """
-    if not (os.path.islink(path) or os.path.islink(os.path.dirname(path) or ".")):
-        return
-    if not is_inside(path, root):
-        raise SourceError(path, "this link leads out of the project; use a file inside it", line=1)
+    return own if os.path.lexists(own) else ""
 
 
 def is_inside(path: str, root: str) -> bool:

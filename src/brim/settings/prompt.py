@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
@@ -22,7 +21,7 @@ from brim.meter.window import Window
 from brim.receipts.section import Section
 from brim.sections import budget_section
 from brim.sections.fit import fit
-from brim.sections.layout import completed, placed, places_of, renamed_places, without_places
+from brim.sections.layout import replaced_places, without_places
 from brim.sections.prompt_fit import Prompt
 from brim.sections.stages import HARD
 from brim.sessions.memory import BudgetOverride, WorkingMemory
@@ -145,60 +144,8 @@ def log_overflow(sections: Sequence[Section], prompt: Prompt, agent: str | None,
         )
 
 
-def with_template(
-    sections: Sequence[Section], template: str, missing: str, *, shows_budget: bool
-) -> tuple[list[Section], str]:
-    """Return sections and a template that match each other.
-
-    A placeholder without a section gets the text `missing`, a section without a placeholder is disabled, and a section
-    with several placeholders is inserted at each.
-    """
-    places = placed(template)
-    made = [section if section.name in places else replace(section, enabled=False) for section in sections]
-    names = [section.name for section in sections] + [budget_section.NAME] * shows_budget
-    template, again = completed(template, names, missing)
-    by_name = {section.name: section for section in sections}
-    return [*made, *(replace(by_name[name], name=further) for name, further in again if name in by_name)], template
-
-
-def template_contents(
-    contents: Mapping[str, Any], template: str | None, missing: str
-) -> tuple[dict[str, Any], str | None]:
-    """Return contents of any type as strings, and the template without formats in its placeholders.
-
-    A placeholder may use everything that `str.format` accepts: conversions, formats, items and attributes. Its
-    formatted value becomes a section with the name of the whole placeholder. `None` becomes the text `missing`.
-    """
-    made = {name: _content(value, missing) for name, value in contents.items()}
-    if template is None:
-        return made, None
-    uses = Counter(_BASE_END.split(name, maxsplit=1)[0] for name in places_of(template))
-
-    def place(inner: str) -> str:
-        match = _FIELD.fullmatch(inner)
-        if inner in contents or match is None:
-            return inner
-        field, conversion, form = match.groups()
-        base = _BASE_END.split(field, maxsplit=1)[0]
-        if base not in contents or isinstance(contents[base], Section):
-            return inner
-        try:
-            value = _FORMATTER.get_field(field, (), contents)[0] if "._" not in field else missing
-            value = missing if value is None else value
-            text = format(_FORMATTER.convert_field(value, conversion), form or "")
-            if field == base and isinstance(made[base], list):
-                text = made[base]
-        except (LookupError, AttributeError, ValueError, TypeError):  # The format does not suit the value.
-            text = made[base] if field == base else missing
-        name = base if uses[base] == 1 and field == base else f"{base} ({inner})"
-        made[name] = text
-        return name
-
-    return made, renamed_places(template, place)
-
-
-def _content(value: Any, missing: str) -> Any:
-    """Return a content as a string or a list of strings; a section is returned as is."""
+def text_content(value: Any, missing: str) -> Any:
+    """Return a content of any type as a string or a list of strings, and `None` as `missing`; a section stays."""
     if value is None:
         return missing
     if isinstance(value, str | Section):
@@ -206,6 +153,56 @@ def _content(value: Any, missing: str) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [each if isinstance(each, str) else str(each) for each in value]
     return str(value)
+
+
+def with_template(
+    sections: Sequence[Section], template: str, contents: Mapping[str, Any], missing: str, *, shows_budget: bool
+) -> tuple[list[Section], str]:
+    """Return sections and a template that match each other.
+
+    A placeholder may use everything that `str.format` accepts: conversions, formats, items and attributes. A
+    placeholder without a section gets the text `missing`, a section without a placeholder is disabled, and a section
+    with several placeholders is inserted at each.
+    """
+    known = {section.name: section for section in sections}
+    made: dict[str, Section] = {}
+    places = set()
+
+    def place(inner: str) -> str:
+        base = inner if inner in known else _BASE_END.split(inner, maxsplit=1)[0]
+        if base == budget_section.NAME and shows_budget:
+            name = base
+        elif base not in known:
+            return missing.replace("{", "{{").replace("}", "}}")
+        else:
+            name = base if base not in made else f"{base} ({len(made)})"
+            content = known[base].content
+            if inner != base and not isinstance(contents[base], Section):
+                content = _formatted(inner, content, contents, missing)
+            made[name] = replace(known[base], name=name, content=content)
+        places.add(name)
+        return f"{{{name}}}"
+
+    template = replaced_places(template, place)
+    made = {**{name: replace(section, enabled=False) for name, section in known.items()}, **made}
+    names = [*made, *([budget_section.NAME] if shows_budget else ())]
+    return list(made.values()), template + "".join(f"{{{name}}}" for name in names if name not in places)
+
+
+def _formatted(inner: str, content: Any, contents: Mapping[str, Any], missing: str) -> Any:
+    """Return the content of a placeholder with a format, or without it if it does not suit the value."""
+    match = _FIELD.fullmatch(inner)
+    if match is None:
+        return missing
+    field, conversion, form = match.groups()
+    if field in contents and not isinstance(content, str):
+        return content
+    try:
+        value = _FORMATTER.get_field(field, (), contents)[0] if "._" not in field else missing
+        value = missing if value is None else value
+        return format(_FORMATTER.convert_field(value, conversion), form or "")
+    except (LookupError, AttributeError, ValueError, TypeError):
+        return content if field in contents else missing
 
 
 def fit_shrinking(sections: Sequence[Section], **options: Any) -> Prompt:

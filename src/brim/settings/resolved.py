@@ -33,7 +33,7 @@ from brim.sections.prompt_fit import Prompt
 from brim.sessions.settings import OPTIONS as SESSION_OPTIONS
 from brim.sessions.settings import SessionSettings
 from brim.settings.authors import CLASSES
-from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, BoundedBudgets, Budgets, bounded, detected
+from brim.settings.budgets import CHARS_A_TOKEN, LEAST, OLDER, RECENT, TOTAL, Budgets, bounded, detected
 from brim.settings.keys import ANY, BARE, SETTINGS, name_of, setting_of
 from brim.settings.prompt import (
     HISTORIES,
@@ -49,7 +49,7 @@ from brim.settings.prompt import (
     overrides,
     remaining,
     summary_of,
-    template_contents,
+    text_content,
     with_template,
 )
 from brim.settings.values import MOST, Value, Values, error_at
@@ -110,7 +110,7 @@ class Resolved:
     ) -> None:
         self._layers = layers
         self._logged = logged
-        self._bounded: BoundedBudgets | None = None
+        self._bounded: tuple[dict[str, Value], tuple[str, ...]] | None = None
         self.profile, self.flow, self.step = place
 
     def under(self, values: Values) -> Resolved:
@@ -126,7 +126,7 @@ class Resolved:
 
     def _at(self, key: str) -> Value:
         full = BARE.get(key, key)
-        return self._budgets().values[full] if full in LEAST else self._found(full)
+        return self._budgets()[0][full] if full in LEAST else self._found(full)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of all settings, and of the settings of sections that are set."""
@@ -134,9 +134,6 @@ class Resolved:
             if "*" not in key:
                 yield name_of(key)
         yield from self._section_keys()
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and setting_of(key) is not None
@@ -169,7 +166,7 @@ class Resolved:
     @property
     def preset(self) -> str | None:
         """The preset with the same values as the three budgets, or `None`."""
-        values = self._budgets().values
+        values = self._budgets()[0]
         return detected(Budgets(values[TOTAL].value, values[RECENT].value, values[OLDER].value))
 
     def names(self) -> tuple[str, ...]:
@@ -218,11 +215,12 @@ class Resolved:
                 replaced = True
         return tuple(kept)
 
-    def _budgets(self) -> BoundedBudgets:
+    def _budgets(self) -> tuple[dict[str, Value], tuple[str, ...]]:
+        """Return the three budgets within their bounds, and the warnings."""
         if self._bounded is None:
             bounds = self._found("bounds").value
             self._bounded = bounded(self._found(TOTAL), self._found(RECENT), self._found(OLDER), bounds)
-            self.log(*self._bounded.warnings)
+            self.log(*self._bounded[1])
         return self._bounded
 
     def window(self) -> Window | None:
@@ -307,7 +305,7 @@ class Resolved:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about budgets that were changed to a bound, or that look wrong."""
-        found = (*self._budgets().warnings, *self._window_warnings())
+        found = (*self._budgets()[1], *self._window_warnings())
         self.log(*found)
         return found
 
@@ -448,10 +446,15 @@ class Resolved:
             DoesNotFit: the required sections are bigger than the budget.
         """
         missing = self.value("prompt.missing")
-        if missing is not None:
+        if missing is None:
+            sections = self.sections(contents)
+        else:
+            sections = self.sections({name: text_content(value, missing) for name, value in contents.items()})
             template = options.get("template", self.value("prompt.template"))
-            contents, options["template"] = template_contents(contents, template, missing)
-        sections, made, prompt = self._fit_sections(self.sections(contents), options, (system, tools))
+            if template is not None:
+                shows = options.get("show_budget", self.value("prompt.show_budget"))
+                sections, options["template"] = with_template(sections, template, contents, missing, shows_budget=shows)
+        sections, made, prompt = self._fit_sections(sections, options, (system, tools))
         if self.value("prompt.log") and prompt.receipt.truncated:
             log_overflow(sections, prompt, agent, made)
         if emit is not None:
@@ -463,10 +466,6 @@ class Resolved:
     ) -> tuple[list[Section], dict[str, Any], Prompt]:
         """Return the sections and options of a fit, and the prompt."""
         made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in OPTIONS}
-        template, missing = options.get("template", made["template"]), self.value("prompt.missing")
-        if template is not None and missing is not None:
-            shows = options.get("show_budget", made["show_budget"])
-            sections, options["template"] = with_template(sections, template, missing, shows_budget=shows)
         if not self.value("prompt.enabled"):
             sections = [Section(each.name, each.content, joiner=each.joiner, enabled=each.enabled) for each in sections]
             made |= {"show_budget": False, "stages": (), "hard_marker": None}
@@ -481,8 +480,8 @@ class Resolved:
         page = self.value("prompt.own_budget")
         own, names = overrides(sections, page), self.names()
         fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        for override, told in attempts(own):
-            notice = "; ".join(filter(None, (told, override.refused(sections, made["budget"], names))))
+        for override, message in attempts(own):
+            notice = "; ".join(filter(None, (message, override.refused(sections, made["budget"], names))))
             if notice:
                 self.log(notice)
             chosen = override.applied(noticed(sections, page, notice))
@@ -522,18 +521,27 @@ class Resolved:
             raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
         return {**made, "budget": made["budget"] - reserve}
 
-    def fit_request(self, contents: Contents, messages: Sequence[Any] | History = (), **options: Any) -> Request:
+    def fit_request(
+        self,
+        contents: Contents,
+        messages: Sequence[Any] | History = (),
+        *,
+        before: Sequence[Section] = (),
+        **options: Any,
+    ) -> Request:
         """Return a request of sections and messages under one budget.
 
         Args:
             contents: the sections by name; `sections.*.page` says which are part of the system prompt.
             messages: the conversation.
+            before: sections at the start of the system prompt.
             options: arguments of `brim.fit_request`, which override the settings.
 
         Raises:
             DoesNotFit: what is required is bigger than the budget.
         """
         pages: dict[str, list[Section]] = {page: [] for page in PAGES}
+        pages["system"] += before
         for section in self.sections(contents):
             pages[self.value(f"sections.{section.name}.page")].append(section)
         return fit_request(

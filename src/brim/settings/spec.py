@@ -19,8 +19,7 @@ from brim.files.source import load as load_yaml
 from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
-from brim.requests.fit import fit_request
-from brim.requests.request import PAGES, Request
+from brim.requests.request import Request
 from brim.sections.prompt_fit import Prompt
 from brim.settings.keys import ANY, TREE
 from brim.settings.loader import load
@@ -62,8 +61,6 @@ class Spec:
     """The settings of the file."""
     own: Mapping[str, Any]
     """The model, the meter and the budget, as far as the file sets them."""
-    messages: str | None = None
-    """The file with the messages or the request body, if it is set."""
 
     def settings(self, below: Resolved | None = None) -> Resolved:
         """Return the settings of the file, above other settings or the defaults."""
@@ -94,19 +91,14 @@ class Spec:
             own |= {"model": given.model} if below is None or below.window() is None else {}
         if given.system is not None and not isinstance(given.system, str):
             raise InvalidType("system", given.system, "a string, to be joined by sections")
-        settings = self.settings(below)
-        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
-        pages["system"] += [Section("system", given.system, priority="required")] if given.system else []
-        for section in self.sections(below):
-            pages[settings.value(f"sections.{section.name}.page")].append(section)
         with self._lines(own, options):
-            return fit_request(
-                system=pages["system"],
-                messages=given.messages,
-                user=pages["user"],
+            return self.settings(below).fit_request(
+                {section.name: section for section in self.sections(below)},
+                given.messages,
+                before=[Section("system", given.system, priority="required")] if given.system else [],
                 tools=given.tools,
                 fields={key: value for key, value in given.fields.items() if key not in ("model", "modelId")},
-                **settings.request_options({**own, "format": given.format, **options}),
+                **{**own, "format": given.format, **options},
             )
 
     def fit(self, below: Resolved | None = None, **options: Any) -> Prompt:
@@ -174,16 +166,13 @@ def read_spec(path: str, text: str | None = None) -> Spec:
     rows = values.get("sections")
     if not isinstance(rows, list):
         raise source.error(f"sections must be a list of sections, not {shown(rows)}", "sections")
-    file = values["messages"].get("file") if isinstance(values.get("messages"), dict) else None
-    if file is not None:
-        values = {**values, "messages": {key: each for key, each in values["messages"].items() if key != "file"}}
     found = reader.layer(values, "file", ("budget", "sections"), tree=_TOP)
     contents = [_contents(reader, found, rows, i) for i in range(len(rows))]
     reader.finish()
     own: dict[str, Any] = {key: found.pop(key).value for key in _OWN if key in found}
     if values.get("budget") is not None:
         own["budget"] = _budget(source, model=own.get("model"))
-    spec = Spec(source, contents, found, own, None if file is None else _path(source, str(file)))
+    spec = Spec(source, contents, found, own)
     spec.sections()
     return spec
 

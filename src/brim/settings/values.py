@@ -1,7 +1,7 @@
 """Values of settings with their origin, and the kinds of values.
 
-A kind says what is accepted, in words and as JSON Schema. It checks a value without converting it, so that an error
-shows the value as it was written.
+A kind says what is accepted. It checks a value without converting it, so that an error shows the value as it was
+written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ MOST = 10**12
 POLICIES = ("fit", "warn", "refuse", "pass")
 """What the gateway does with a request that is too long."""
 
-_PERCENT = {"type": "string", "pattern": r"^\s*(100(\.0{1,9})?|[0-9]{1,2}(\.[0-9]{1,9})?)\s*%\s*$"}
 _PRIORITIES = tuple(name.lower() for name in Priority.__members__)
 
 
@@ -64,8 +63,6 @@ class Kind:
     """What is accepted, as a phrase that follows "must be"."""
     takes: Callable[[Any], bool]
     """Return whether a value is accepted."""
-    schema: Mapping[str, Any]
-    """The same as JSON Schema."""
     names: tuple[str, ...] = ()
     """The accepted names, for suggestions."""
     reads_text: bool = False
@@ -80,7 +77,6 @@ def whole(least: int = 0, most: int = MOST) -> Kind:
     return Kind(
         f"a whole number of at least {least:,}{upto}",
         lambda value: type(value) is int and least <= value <= most,
-        {"type": "integer", "minimum": least, "maximum": most},
     )
 
 
@@ -89,7 +85,6 @@ def number(most: int) -> Kind:
     return Kind(
         f"a number above 0 and at most {most:,}",
         lambda value: not isinstance(value, bool) and isinstance(value, int | float) and 0 < value <= most,
-        {"type": "number", "exclusiveMinimum": 0, "maximum": most},
     )
 
 
@@ -98,7 +93,6 @@ def text(*, empty: bool = False) -> Kind:
     return Kind(
         "a string" if empty else "a non-empty string",
         lambda value: isinstance(value, str) and (empty or bool(value)),
-        {"type": "string"} if empty else {"type": "string", "minLength": 1},
         reads_text=True,
     )
 
@@ -108,7 +102,6 @@ def choice(names: tuple[str, ...]) -> Kind:
     return Kind(
         f"one of {', '.join(names)}",
         lambda value: isinstance(value, str) and value in names,
-        {"enum": list(names)},
         names=names,
         reads_text=True,
     )
@@ -121,10 +114,8 @@ def combination(names: tuple[str, ...]) -> Kind:
         ways = [way.strip() for way in value.split("+")] if isinstance(value, str) else []
         return 0 < len(ways) <= 2 and len(set(ways)) == len(ways) and set(ways) <= set(names)
 
-    pairs = [f"{one}+{other}" for one in names for other in names if one != other]
-    spaced = [pair.replace("+", " + ") for pair in pairs]
     expected = f"one of {', '.join(names)}, or two of them joined by a plus sign"
-    return Kind(expected, takes, {"enum": [*names, *pairs, *spaced]}, names=names, reads_text=True)
+    return Kind(expected, takes, names=names, reads_text=True)
 
 
 def share(*, zero: bool = False, percent: bool = False) -> Kind:
@@ -140,13 +131,10 @@ def share(*, zero: bool = False, percent: bool = False) -> Kind:
         except InvalidValue:
             return False
 
-    least = {"minimum": 0} if zero else {"exclusiveMinimum": 0}
     expected = f'a share {"from 0 up" if zero else "above 0 and up"} to 1 (0.2 or "20%")'
-    numbers: list[Any] = [{"type": "number", **least, "maximum": 1}, _PERCENT]
-    if percent:
-        expected = 'a share above 0 and up to 1, or percent (0.2, "20%" or 20)'
-        numbers.append({"type": "integer", "minimum": 2, "maximum": 100})
-    return Kind(expected, takes, {"anyOf": numbers}, percent=percent)
+    return Kind(
+        'a share above 0 and up to 1, or percent (0.2, "20%" or 20)' if percent else expected, takes, percent=percent
+    )
 
 
 def choice_or_share(names: tuple[str, ...]) -> Kind:
@@ -155,7 +143,6 @@ def choice_or_share(names: tuple[str, ...]) -> Kind:
     return Kind(
         f"{named.expected}, or {part.expected}",
         lambda value: named.takes(value) or part.takes(value),
-        {"anyOf": [named.schema, *part.schema["anyOf"]]},
         names=names,
     )
 
@@ -172,11 +159,8 @@ def amount(*, least: int = 0) -> Kind:
             return False
 
     if not least:
-        integer = {"type": "integer", "minimum": 0, "maximum": MOST}
-        return Kind('tokens (400) or a percentage from 0 to 100 ("20%")', takes, {"anyOf": [integer, _PERCENT]})
-    integer = {"type": "integer", "minimum": least, "maximum": MOST}
-    percent = {**_PERCENT, "not": {"pattern": r"^[\s0.%]*$"}}
-    return Kind('tokens above 0 (400) or a percentage above 0, up to 100 ("20%")', takes, {"anyOf": [integer, percent]})
+        return Kind('tokens (400) or a percentage from 0 to 100 ("20%")', takes)
+    return Kind('tokens above 0 (400) or a percentage above 0, up to 100 ("20%")', takes)
 
 
 KEEP = choice(KEEPS)
@@ -185,7 +169,6 @@ KEEP = choice(KEEPS)
 PRIORITY = Kind(
     f"{', '.join(_PRIORITIES)} or a whole number",
     lambda value: value.lower() in _PRIORITIES if isinstance(value, str) else type(value) is int and abs(value) <= MOST,
-    {"anyOf": [{"enum": list(_PRIORITIES)}, {"type": "integer", "minimum": -MOST, "maximum": MOST}]},
 )
 """The priority of a section: a name, or an integer."""
 
@@ -199,27 +182,15 @@ def stages() -> Kind:
         except InvalidValue:
             return False
 
-    integer = {"type": "integer", "minimum": 0, "maximum": MOST}
-    positive = {**integer, "minimum": 1}
-    ways = {"last": positive, "first": positive, "to": amount().schema, "down_to": amount().schema}
-    fields = {"section": {"type": "string", "minLength": 1}, **ways}
-    fields |= {"over_chars": integer, "over_entries": integer, "leave": positive}
-    item = {"type": "object", "properties": fields, "required": ["section"], "additionalProperties": False}
-    one = [{"required": [name]} for name in WAYS]
-    return Kind(
-        f"a list of stages, each with a section and one of {', '.join(WAYS)}",
-        takes,
-        {"type": "array", "items": {**item, "oneOf": one}},
-    )
+    return Kind(f"a list of stages, each with a section and one of {', '.join(WAYS)}", takes)
 
 
-FLAG = Kind("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 """True or false; 1 and 0 are refused."""
 
 TEXTS = Kind(
     "a list of strings",
     lambda value: isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value),
-    {"type": "array", "items": {"type": "string", "minLength": 1}},
 )
 """A list of strings, none of them empty."""
 
@@ -246,7 +217,4 @@ def rules() -> Kind:
             for rule in value
         )
 
-    fields = {name: kind.schema for name, kind in _RULE.items()}
-    item = {"type": "object", "properties": fields, "additionalProperties": False, "minProperties": 1}
-    expected = f"a list of rules, each a mapping with some of {', '.join(_RULE)}"
-    return Kind(expected, takes, {"type": "array", "items": item})
+    return Kind(f"a list of rules, each a mapping with some of {', '.join(_RULE)}", takes)

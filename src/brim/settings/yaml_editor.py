@@ -8,31 +8,29 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from brim.errors import SourceError
 from brim.files.source import Keys, Source, parse, place
 
-_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _COLON = re.compile(r"\s*:")
 _STEP = 2
 """Columns by which a new block is indented."""
 
 
-def with_value(text: str, path: str, keys: Keys, value: Any, most: int = 1_000_000) -> str:
+def with_value(text: str, path: str, keys: Keys, value: Any) -> str:
     """Return the text with a new value at `keys`; missing mappings are added.
 
     Raises:
         SourceError: the text is not plain YAML, or the edit would change other values.
     """
-    before = parse(text, path, most)
+    before = parse(text, path)
     wanted = _with(before.values, path, keys, value)
-    return _edited(before, text, keys, wanted, "changed", lambda edit: edit.changed(keys, value), most)
+    return _edited(before, text, keys, wanted, "changed", lambda edit: edit.changed(keys, value))
 
 
-def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1_000_000) -> str:
+def without_value(text: str, path: str, keys: Keys, kept: int = 0) -> str:
     """Return the text without the value at `keys`, and without the mappings that become empty.
 
     The mappings of the first `kept` keys stay. A comment on a line of the value is removed with it.
@@ -40,21 +38,21 @@ def without_value(text: str, path: str, keys: Keys, kept: int = 0, most: int = 1
     Raises:
         SourceError: there is no such value, or the edit would change other values.
     """
-    before = parse(text, path, most)
+    before = parse(text, path)
     wanted = _without(before.values, keys, kept)
     if wanted == before.values:
         raise SourceError(path, f"{place(keys)} is not set here, so it cannot be removed")
-    return _edited(before, text, keys, wanted, "removed", lambda edit: edit.removed(keys, kept), most)
+    return _edited(before, text, keys, wanted, "removed", lambda edit: edit.removed(keys, kept))
 
 
 def _edited(  # noqa: PLR0917 - the parts of one edit
-    before: Source, text: str, keys: Keys, wanted: Any, verb: str, edit: Callable[[_Edit], str], most: int
+    before: Source, text: str, keys: Keys, wanted: Any, verb: str, edit: Callable[[_Edit], str]
 ) -> str:
     """Return the edited text, and check that it has the expected values."""
     marked = text.removeprefix("\ufeff")
     try:
-        after = text[: len(text) - len(marked)] + edit(_Edit(marked, before.path))
-        values = parse(after, before.path, most).values or {}
+        after = text[: len(text) - len(marked)] + edit(_Edit(marked))
+        values = parse(after, before.path).values or {}
     except SourceError as error:
         raise SourceError(before.path, f"{place(keys)} cannot be {verb}: {error.problem}", line=error.line) from error
     if values != wanted:
@@ -94,16 +92,13 @@ def _with(values: Any, path: str, keys: Keys, value: Any, depth: int = 0) -> Any
 
 
 class _Edit:
-    """One edit of one text."""
+    """One edit of one text; `_edited` refuses the result if it is wrong."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str) -> None:
         import yaml
 
         self._text = text
-        self._path = path
-        self._lines = [0, *(found.end() for found in _BREAK.finditer(text))]
-        found = _BREAK.search(text)
-        self._newline = found[0] if found else "\n"
+        self._newline = "\r\n" if "\r\n" in text else "\n"
         self._yaml = yaml
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self._root: Any = yaml.compose(text, Loader=loader)
@@ -114,24 +109,20 @@ class _Edit:
         if node is None or self._is_nothing(node):
             return self._with_lines(len(self._text), self._block(keys, value, 0))
         for i, key in enumerate(keys):
-            found = self._child(node, key)
-            if found is None:
+            name, child = self._child(node, key)
+            if child is None:
                 return self._added(node, keys[i:], value)
-            name, child = found
-            if name is not None and self._at(child.start_mark) < self._at(name.end_mark):
-                line = name.start_mark.line + 1
-                raise SourceError(self._path, "the value is an alias; edit its anchor by hand", line=line)
             if i == len(keys) - 1 or self._is_nothing(child):
-                return self._replaced(node, name, child, keys[i + 1 :], value)
+                return self._replaced(name, child, keys[i + 1 :], value)
             node = child
-        raise SourceError(self._path, "the path of the value is empty")
+        return self._text
 
     def removed(self, keys: Keys, kept: int) -> str:
         """Return the text without a value, and without mappings that would become empty."""
         way: list[tuple[Any, Any, Any]] = []
         node: Any = self._root
         for key in keys:
-            name, child = self._child(node, key) or (None, None)
+            name, child = self._child(node, key)
             way.append((node, name, child))
             node = child
         depth = len(way) - 1
@@ -140,53 +131,36 @@ class _Edit:
         node, name, child = way[depth]
         at = next(i for i, (known, _) in enumerate(node.value) if known is name)
         before, after = node.value[:at], node.value[at + 1 :]
-        start, end = self._at(name.start_mark), self._end(name, child)
-        line = self._line_start(start)
+        start, end = name.start_mark.index, self._end(name, child)
+        line = self._text.rfind("\n", 0, start) + 1
         if not node.flow_style and not self._text[line:start].strip():
-            end = self._line_end(end)
-            found = _BREAK.match(self._text, end)
-            return self._text[:line] + self._text[found.end() if found else end :]
-        if after:  # In braces, or the first key of a list item: the next one moves up.
-            following = self._at(after[0][0].start_mark)
-            if not node.flow_style and "#" in self._text[end:following]:
-                return self._refuse("the value shares its line with another one; edit the file by hand", name)
-            end = following
-        elif not node.flow_style:
-            return self._refuse("the value shares its line with another one; edit the file by hand", name)
+            start, end = line, self._next_line(end)
+        elif after:  # In braces, or the first key of a list item: the next one moves up.
+            end = after[0][0].start_mark.index
         elif before:
             start = self._end(*before[-1])
         return self._text[:start] + self._text[end:]
 
-    def _child(self, node: Any, key: str | int) -> tuple[Any, Any] | None:
-        """Return the key and the value of an entry, or the item of a list."""
-        if isinstance(node, self._yaml.SequenceNode) and isinstance(key, int):
+    @staticmethod
+    def _child(node: Any, key: str | int) -> tuple[Any, Any]:
+        """Return the key and the value of an entry, or the item of a list; `None` twice if there is none."""
+        if isinstance(key, int):
             return None, node.value[key]
-        if not isinstance(node, self._yaml.MappingNode):
-            return self._refuse("a parent of it is not a mapping", node)
-        return next(((name, child) for name, child in node.value if name.value == key), None)
+        return next(((name, child) for name, child in node.value if name.value == key), (None, None))
 
-    def _replaced(self, node: Any, name: Any, child: Any, keys: Keys, value: Any) -> str:
+    def _replaced(self, name: Any, child: Any, keys: Keys, value: Any) -> str:
         """Return the text with a new value of an existing key, below `keys` if there are any."""
-        start, end = self._at(child.start_mark), self._end(None, child)
-        is_block = isinstance(child, self._yaml.CollectionNode) and not child.flow_style
+        start, end = child.start_mark.index, self._end(None, child)
         style = child.style if isinstance(child, self._yaml.ScalarNode) and not keys else None
         new = _flow(keys, value) if keys else written(value, style)
-        if is_block:
-            colon = self._colon(name)
-            rest = self._text[colon : self._line_start(start)]
-            after = self._text[self._line_end(end) :].removeprefix(self._newline)
-            return f"{self._text[:colon]} {new}{rest}{after}"
-        if start < end:
-            return self._text[:start] + new + self._text[end:]
-        if keys and not node.flow_style:
-            lines = self._block(keys, value, name.start_mark.column + _STEP)
-            return self._with_lines(self._at(name.end_mark), lines)
-        colon = self._colon(name)
-        return f"{self._text[:colon]} {new}{self._text[colon:]}"
+        if start == end:
+            start = end = self._colon(name)
+            new = f" {new}"
+        return self._text[:start] + new + self._text[end:]
 
     def _added(self, node: Any, keys: Keys, value: Any) -> str:
         """Return the text with a new entry at the end of a mapping."""
-        end = self._end(*node.value[-1]) if node.value else self._at(node.start_mark) + 1
+        end = self._end(*node.value[-1]) if node.value else node.start_mark.index + 1
         if not node.flow_style:
             return self._with_lines(end, self._block(keys, value, node.value[0][0].start_mark.column))
         comma = ", " if node.value else ""
@@ -194,11 +168,9 @@ class _Edit:
 
     def _with_lines(self, at: int, lines: str) -> str:
         """Return the text with lines inserted after the line of a position."""
-        found = _BREAK.search(self._text, at)
-        if found:
-            return self._text[: found.end()] + lines + self._text[found.end() :]
-        gap = self._newline if self._text and not _BREAK.match(self._text[-1]) else ""
-        return self._text + gap + lines
+        at = self._next_line(at)
+        gap = self._newline if at and self._text[at - 1] != "\n" else ""
+        return self._text[:at] + gap + lines + self._text[at:]
 
     def _block(self, keys: Keys, value: Any, column: int) -> str:
         """Return the lines of a new value, with each key one level deeper."""
@@ -210,34 +182,25 @@ class _Edit:
 
     def _end(self, name: Any, node: Any) -> int:
         """Return the end of an entry or a value, without trailing blanks and comments."""
-        start, end = self._at(node.start_mark), self._at(node.end_mark)
+        start, end = int(node.start_mark.index), int(node.end_mark.index)
         if isinstance(node, self._yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             end = self._end(*last) if isinstance(last, tuple) else self._end(None, last)
         elif isinstance(node, self._yaml.ScalarNode) and node.style in ("|", ">"):
             end = start + len(self._text[start:end].rstrip())
-        return end if name is None or end > self._at(name.end_mark) else self._colon(name)
+        return end if name is None or end > name.end_mark.index else self._colon(name)
 
     def _is_nothing(self, node: Any) -> bool:
         return isinstance(node, self._yaml.ScalarNode) and node.tag.endswith(":null")
 
     def _colon(self, name: Any) -> int:
         """Return the position after the colon of a key."""
-        found = _COLON.match(self._text, self._at(name.end_mark))
-        return found.end() if found else self._refuse("a key has no colon; edit it by hand", name)
+        found = _COLON.match(self._text, name.end_mark.index)
+        return found.end() if found else int(name.end_mark.index)
 
-    def _refuse(self, problem: str, node: Any) -> NoReturn:
-        raise SourceError(self._path, problem, line=node.start_mark.line + 1)
-
-    def _at(self, mark: Any) -> int:
-        return int(self._lines[mark.line]) + int(mark.column) if mark.line < len(self._lines) else len(self._text)
-
-    def _line_start(self, at: int) -> int:
-        return self._lines[bisect_right(self._lines, at) - 1]
-
-    def _line_end(self, at: int) -> int:
-        found = _BREAK.search(self._text, at)
-        return found.start() if found else len(self._text)
+    def _next_line(self, at: int) -> int:
+        """Return the start of the next line, or the end of the text."""
+        return self._text.find("\n", at) + 1 or len(self._text)
 
 
 def _flow(keys: Keys, value: Any) -> str:
