@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from brim.errors import InvalidValue, SourceError, UnknownName, nearest, shown
@@ -151,6 +152,8 @@ class _Files:
         """Return the content of a file, or of the text that replaces it."""
         if path in self._replaced:
             return parse(self._replaced[path], path)
+        if path not in self.trusted and Path(path).is_fifo():
+            raise SourceError(path, "not a regular file")  # A pipe in a cloned project would be waited for.
         return load_yaml(path)
 
     def add(self, source: Source, layer: str) -> dict[str, Value]:
