@@ -18,7 +18,7 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
-from brim.history.names import Ledger, has_value, names_in, single_places, values_in
+from brim.history.names import has_value, names_in, single_places, values_in
 from brim.history.note import note
 from brim.history.priority import NAMES
 from brim.history.repeats import Repeats
@@ -107,7 +107,6 @@ class Forms:
         self.handles = False
         """Whether the mark in a shortened result shows its handle, for a model that can ask for the whole."""
         self.media = MediaIndex(turns)
-        self.ledger = Ledger(turns)
         self._repeats = Repeats(turns)
         self._parts = (0, dict[tuple[int, int], Part]())
         self._forget()
@@ -265,6 +264,11 @@ class Forms:
         said = self._turns.messages[position].said()
         found = (sentence.strip() for sentence in _SENTENCE.findall(said))
         return all(sentence.endswith(_ASKING) for sentence in found if sentence) and not any(values_in(said))
+
+    @_made_once
+    def has_values(self, position: int) -> bool:
+        """Return whether a message states an exact value under a key."""
+        return any(any(values_in(piece.text)) for piece in self._turns.messages[position].pieces if piece.kind == "text")
 
     @_made_once
     def spare(self, position: int) -> Form:

@@ -119,11 +119,10 @@ class Ladder:
         return sorted(self.kept, reverse=True)
 
     def _prose(self, spoken: Iterable[int]) -> set[int]:
-        """Return the turns with long words of a person and no exact value that is still valid."""
-        turns, ledger = self.turns, self.forms.ledger
-        ledger.keep_up()
+        """Return the turns with long words of a person and no exact value."""
+        turns = self.turns
         long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
-        return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
+        return {turn for turn in long if not any(map(self.forms.has_values, turns.members(turn)))}
 
     def _statements(self, spoken: Iterable[int]) -> dict[int, float]:
         """Return the turns in which a person states something, each with how much it tells for its length.
