@@ -38,7 +38,7 @@ from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
 from brim.history.compact.secrets import redact
-from brim.history.relevance import Relevance, TermIndex
+from brim.history.relevance import Relevance
 from brim.hosts import split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
@@ -190,13 +190,10 @@ def _admitted(text: str) -> bool:
     return _is_plain(_stream("/" + text)[:131_072])
 
 
-def _indexed(kind: type[TermIndex]) -> Read:
-    def rank(text: str) -> Any:
-        index = kind()
-        index.add(text)
-        return index.rank(text)
-
-    return rank
+def _ranked(text: str) -> Any:
+    index = Relevance()
+    index.add(text)
+    return index.rank(text)
 
 
 def _fitting(format: str) -> Read:
@@ -281,8 +278,7 @@ READERS: dict[str, Read] = {
     "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
-    "history.relevance.Relevance": _indexed(Relevance),
-    "history.relevance.TermIndex": _indexed(TermIndex),
+    "history.relevance.Relevance": _ranked,
     "hosts.split_host": lambda text: split_host(text[:131_072]),
     "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,

@@ -16,7 +16,7 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import SourceError
-from brim.history.relevance import TermIndex
+from brim.history.relevance import Relevance
 from brim.receipts.section import Section
 from brim.sections.prompt_fit import Prompt
 from brim.truncate import cut
@@ -72,12 +72,12 @@ class Codebase:
     """The first hundred paths that were left out, with the reason."""
     left_out: int = 0
     """The number of paths that were left out."""
-    _index: TermIndex | None = field(default=None, init=False, repr=False, compare=False)
+    _index: Relevance | None = field(default=None, init=False, repr=False, compare=False)
 
     def ranked(self, query: str) -> list[File]:
         """Return the files that match a query, the most relevant first, and by path if equally relevant."""
         if self._index is None:
-            self._index = TermIndex()
+            self._index = Relevance(conversation=False)
             for file in self.files:
                 # The path counts twice, since it describes a file better than any of its lines.
                 self._index.add(f"{file.path}\n{file.path}\n{file.text[:_INDEXED]}")

@@ -28,7 +28,6 @@ from brim.meter.words import terms
 from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import mark, shrink
-from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
 from brim.truncate.parts import LONG_LINE, TextParts, whole_part
 from brim.wire.base import changed
@@ -248,15 +247,11 @@ class Forms:
         return found
 
     def tells(self, position: int) -> bool:
-        """Return whether a message states something: words of the agent, a failure, or words of the task."""
+        """Return whether a message states something: words of the agent, or a line with words of the task."""
         message = self._turns.messages[position]
         if message.role == "assistant":
             return any(piece.kind == "text" and len(piece.text) > _SPOKEN for piece in message.pieces)
-        return any(
-            part in self._asked(position, at) or reports_failure(self.texts(position, at).part(part))
-            for at, shown in self.shown(position).items()
-            for part in shown
-        )
+        return any(self._asked(position, at) for at in self.shown(position))
 
     @_made_once
     def asks(self, position: int) -> bool:

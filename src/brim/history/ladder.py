@@ -98,7 +98,7 @@ class Ladder:
         prose = self._prose(spoken)
         self._told = self._statements(spoken)
         self._offer(turns, forms.gist, _HALF)
-        told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn]))
+        told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn], -turn))
         self._offer([*told, *filter(self._tells, turns)], self._stated, _HALF)
         self._offer(sorted(turns, key=prose.__contains__), forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
