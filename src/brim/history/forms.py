@@ -263,7 +263,9 @@ class Forms:
     @_made_once
     def has_values(self, position: int) -> bool:
         """Return whether a message states an exact value under a key."""
-        return any(any(values_in(piece.text)) for piece in self._turns.messages[position].pieces if piece.kind == "text")
+        return any(
+            any(values_in(piece.text)) for piece in self._turns.messages[position].pieces if piece.kind == "text"
+        )
 
     @_made_once
     def spare(self, position: int) -> Form:

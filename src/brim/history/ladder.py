@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from brim.errors import DoesNotFit
 from brim.history.forms import Form, Forms
 from brim.history.names import NameIndex, names_in
 from brim.history.telling import telling
@@ -93,7 +92,6 @@ class Ladder:
             return
         turns = [*self._not_repeated()]
         self._choice = {*turns}
-        self._keep_newest(turns)
         spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
         prose = self._prose(spoken)
         self._told = self._statements(spoken)
@@ -140,22 +138,6 @@ class Ladder:
     def _tells(self, turn: int) -> bool:
         """Return whether a turn states something."""
         return any(map(self.forms.tells, self.turns.members(turn)))
-
-    def _keep_newest(self, turns: Sequence[int]) -> None:
-        """Keep the words and calls of the newest turn, cut if necessary: the next step follows from it."""
-        if not turns:
-            return
-        turn = turns[0]
-        cost, forms = self._cost(turn, self.forms.brief)
-        if cost > self.left:
-            if any(self.turns.messages[at].calls for at in forms):
-                return
-            try:
-                whole = {at: self.forms.whole(at) for at in forms}
-                forms = self.forms.shortened(whole, self.left, self.forms.legible)
-            except DoesNotFit:
-                return
-        self._take(turn, forms, "brief")
 
     def _offer(
         self,
@@ -243,13 +225,11 @@ class Ladder:
             shown.update(
                 forms.names(at) if at in self.edits else (name for text in texts for name, _ in names_in(text))
             )
-        gap, worth = turns.tokens(_GAP), dict[Line, float]()
+        gap, worth = turns.tokens(_GAP), dict[Line, int]()
         for use in self.names.unseen(shown):
             if use.piece in self._open(use.position):
                 line = use.position, use.piece, forms.texts(use.position, use.piece).part_at(use.start)
-                worth[line] = worth.get(line, 0.0) + use.worth * (
-                    1 + use.position / len(turns)
-                )  # Newer ones are worth more.
+                worth[line] = worth.get(line, 0) + use.worth
         ranked = []
         for line, value in worth.items():
             position, piece, part = line
