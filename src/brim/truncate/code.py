@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from brim.meter.base import Meter
@@ -47,7 +48,7 @@ def _ranked(parts: TextParts, margins: Sequence[int | None]) -> list[int]:
     above: list[_Block] = []
     bodies: dict[int, list[int]] = {}
     ranks: dict[int, tuple[int, int]] = {}
-    for (line, margin), (_, below) in zip(filled, [*filled[1:], (0, 0)], strict=True):
+    for (line, margin), (_, below) in pairwise([*filled, (len(parts), 0)]):
         while above and above[-1].margin >= margin:
             above.pop()
         function = next((block.head for block in above if block.body), None)
