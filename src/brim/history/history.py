@@ -10,7 +10,7 @@ from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
 from brim.history.options import Options, TurnOptions
-from brim.history.prompt import shared_messages, shared_units
+from brim.history.prompt import shared_messages
 from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
@@ -306,7 +306,8 @@ class History:
         elif fit.stable is not None:
             shown = fit.last_prompt().messages
         messages, stable = tuple(sent.messages), fit.stable
-        prefix = shared_units(shown, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
+        before_messages = sum(fit.extra.values()) - fit.extra["reply"]
+        prefix = before_messages + sum(sent.units[: shared_messages(shown, messages)]) if shown else 0
         record = HistoryRecord(
             fit=fit,
             used=used,
@@ -322,7 +323,8 @@ class History:
         held = None if stable is None else stable.held
         still = messages if held is None else messages[: len(messages) + held.bound - held.length]
         values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
-        return Fitted(*values, _prefix=prefix, _settled=lambda: shared_messages(shown[: len(still)], still))
+        settled = shared_messages(shown[: len(still)], still)
+        return Fitted(*values, stable_prefix=prefix, settled=settled)
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:
