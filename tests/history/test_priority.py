@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.priority import DEFAULT, NAMES, AgentClasses, StepClass, distribution, words
+from brim.history.priority import DEFAULT, NAMES, AgentClasses, StepClass, distribution
 from brim.receipts.section import Priority
 from properties import examples
 
@@ -112,27 +112,6 @@ def test_a_word_inside_a_word_is_no_word(name):
     assert DEFAULT.of(name) is StepClass.MEDIUM
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("--__..", []),
-        ("design-critic", ["design", "critic"]),
-        ("designCritic", ["design", "critic"]),
-        ("DesignCritic", ["design", "critic"]),
-        ("ADRAuthor2", ["adr", "author", "2"]),
-        ("HTTPServer", ["http", "server"]),
-        ("a.b/c:d e_f", list("abcdef")),
-        ("step01", ["step", "01"]),
-        ("prüfer-Kritik", ["prüfer", "kritik"]),
-        ("批评者 x", ["批评者", "x"]),
-        ("critic\ud800author", ["critic", "author"]),
-    ],
-)
-def test_names_are_parted_into_words(text, expected):
-    assert list(words(text)) == expected
-
-
 @examples(200)
 @given(
     before=st.text("abcxyzABC019_- .", max_size=8),
@@ -170,15 +149,6 @@ def test_single_entries_are_amended_and_moved():
     assert TABLE.of("doc-writer") is StepClass.LOW
     assert TABLE.amended() == TABLE
     assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is StepClass.LOW
-
-
-def test_a_whole_column_is_replaced():
-    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=StepClass.LOW)
-    assert (table.of("me"), table.of("merge-decider"), table.of("x", "author")) == (
-        StepClass.CRITICAL,
-        StepClass.LOW,
-        StepClass.HIGH,
-    )
 
 
 def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():

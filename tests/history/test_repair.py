@@ -194,33 +194,6 @@ def test_what_was_repaired_away_is_accounted_for(format, messages, left, told):
     assert receipt.truncated == any(action != "moved" for _, action, _ in told)
 
 
-def covering(receipt, index):
-    """Return the part that a message belongs to."""
-    for part in receipt.parts:
-        first, _, after = part.name.partition("]")[0].removeprefix("messages[").partition(":")
-        if int(first) <= index < int(after or int(first) + 1):
-            return part
-    raise AssertionError(f"messages[{index}] is in no part")
-
-
-@BY_NAME
-def test_a_part_of_which_nothing_is_left_is_dropped_and_any_part_says_why_it_is_not_whole(format, messages, left, told):
-    receipt = fitted(messages, format).receipt
-    for index, action, words in told:
-        if action == "dropped":
-            part = covering(receipt, index)
-            assert part.state == ("cut" if part.used else "dropped")
-            assert part.present == bool(part.used)
-            assert words in part.reason
-
-
-@BY_NAME
-def test_what_was_repaired_needs_no_repair(format, messages, left, told):
-    again = fitted(fitted(messages, format).messages, format)
-    assert again.messages == left
-    assert again.receipt.history["repairs"] == []
-
-
 @BY_NAME
 def test_input_can_be_refused_instead_and_the_error_names_the_message(format, messages, left, told):
     index, _, words = told[0]
@@ -373,22 +346,3 @@ def test_duplicate_ids_in_one_message_are_answered_one_by_one():
     assert len(got.messages) == 4
     got = fitted(messages[:3], "openai")
     assert [len(m.get("tool_calls") or []) for m in got.messages] == [0, 1, 0]
-
-
-def test_nothing_is_left_of_nothing_but_faults():
-    got = fitted([result("x"), calling("a")], "openai")
-    assert got.messages == []
-    assert [r["index"] for r in got.receipt.history["repairs"]] == [0, 1]
-    assert {loss.name for loss in got.receipt.losses} == {"messages[0]", "messages[1]"}
-
-
-def test_only_faults_of_messages_that_are_sent_or_were_given_are_told_once():
-    messages = [
-        user("task " * 10),
-        calling("dead", arguments='{"x":"' + "y" * 50 + '"}'),
-        user("more " * 30),
-        user("last"),
-    ]
-    receipt = fitted(messages, "openai", budget=130, meter=CharMeter(), note=False).receipt
-    assert len({part.name for part in receipt.parts}) == len(receipt.parts)
-    assert sum(part.size for part in receipt.parts) == CharMeter().count_messages(messages)

@@ -80,10 +80,6 @@ def test_a_line_that_reports_none_is_not(line):
     assert last_failure(text) is None
 
 
-def test_the_last_failure_is_found_behind_many_calm_lines():
-    assert last_failure("ERROR one\nERROR two\n" + "0 errors\n" * 5_000) == len("ERROR one\n")
-
-
 def test_code_that_handles_errors_reports_none():
     lines = ["raise ValueError(x)", "except KeyError:", "log.error('no')", "throw new Error('x');", "class BadError {"]
     parts = TextParts("\n".join([*lines, "error: cannot find the crate"]))
@@ -194,14 +190,6 @@ def test_what_stands_around_an_error_stays_before_more_of_the_ends():
         "worker 378 took job 118\n"
         "worker 415 took job 119\n"
     )
-
-
-def test_an_error_in_the_middle_of_one_long_line_stays_with_the_ends():
-    page = "<p>calm words</p>" * 400 + '<p class="error">the disk is full</p>' + "<p>more words</p>" * 400
-    cut = checked(Shape(), page, 300, CHAR).text
-    assert 'class="error">the disk is full</p>' in cut
-    assert cut.startswith("<p>calm words</p>")
-    assert cut.endswith("<p>more words</p>")
 
 
 def test_long_lines_around_an_error_are_cut_inside():

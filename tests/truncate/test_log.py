@@ -44,19 +44,6 @@ def test_a_word_that_only_contains_trouble_is_none(calm):
     assert calm not in Shape(kind="log").truncate(log_with(calm, 30), 300, CHAR).text
 
 
-def test_each_gap_says_how_many_lines_it_holds():
-    cut = Shape(kind="log").truncate(log_with("ERROR here", 30), 200, CHAR)
-    assert cut.text.split("\n") == [
-        LINES[0],
-        "[29 lines omitted]",
-        "ERROR here",
-        LINES[30],
-        "[27 lines omitted]",
-        *LINES[-2:],
-        "",
-    ]
-
-
 def test_one_huge_line_does_not_hide_the_others():
     text = log_with("ERROR " + "x" * 5000, 30) + "last words\n"
     assert "last words" in Shape(kind="log").truncate(text, 300, CHAR).text

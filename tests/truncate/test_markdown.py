@@ -84,24 +84,12 @@ def test_a_kept_block_has_its_headings_above_it():
     assert cut.text.endswith("## B\n\n### C\n\nshort\n")
 
 
-def test_a_heading_too_long_for_the_outline_still_comes_with_its_block():
-    text = ("# " + "title words " * 5 + "\n\nbody\n\n") * 9
-    assert Shape(kind="markdown").truncate(text, 120, CHAR).text == text[:70] + "[32 lines omitted]\n"
-
-
 def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
     text = "# A\n\n```py\n" + "".join(f"line {number}\n" for number in range(50)) + "```\n\nafter\n"
     cut = Shape(kind="markdown").truncate(text, 80, CHAR)
     assert cut.text.startswith("# A\n\n```py\nline 0\n")
     assert "\n[4" in cut.text
     assert open_fences(cut.text) == 0
-
-
-def test_a_paragraph_that_is_cut_inside_stands_under_its_heading():
-    text = "# " + "Some title of it " * 4 + "\n\n" + "".join(f"line {n} of a paragraph\n" for n in range(40))
-    cut = Shape(kind="markdown").truncate(text, 140, CHAR).text
-    assert cut.startswith("# Some title")
-    assert "line 0 of a paragraph\n" in cut
 
 
 def test_a_shorter_fence_does_not_close_a_longer_one():

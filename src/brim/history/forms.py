@@ -34,8 +34,6 @@ from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
 
-_LONG_TEXT = 100_000
-"""Characters above which the parts of a text are cached with the history, not in the common memo."""
 SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
 _OWN_WORDS = 150
@@ -113,7 +111,7 @@ class Forms:
     def _forget(self) -> None:
         self._valid = self._turns.order, self.handles
         self._seen = 0
-        self._large: dict[tuple[str, bool], Parts] = {}
+        self._divided: dict[tuple[int, int], Parts] = {}
         self._owed: int | None = None
         self._instruction: int | None = None
         self._made: dict[tuple[str, int], Any] = {}
@@ -140,24 +138,18 @@ class Forms:
 
     def texts(self, position: int, at: int) -> Parts:
         """Return the parts of a text of a message; the arguments of a call are one."""
-        message = self._turns.messages[position]
-        piece = message.pieces[at]
-        if piece.kind == "call":
-            return whole_part(piece.text)
-        return self._divided(piece.text, own=piece.kind == "text" and not self._turns.printed(position))
+        parts = self._divided.get((position, at))
+        if parts is None:
+            piece = self._turns.messages[position].pieces[at]
+            own = piece.kind == "text" and not self._turns.printed(position)
+            parts = whole_part(piece.text) if piece.kind == "call" else parts_of(piece.text, own=own)
+            self._divided[position, at] = parts
+        return parts
 
     def density(self, position: int, at: int) -> float:
         """Return the tokens of a character of a text, at most one."""
         text = self._turns.messages[position].pieces[at].text
         return min(1.0, self._turns.chat.text(text) / len(text))
-
-    def _divided(self, text: str, *, own: bool = False) -> Parts:
-        """Return the parts of a text; those of a long one are cached here, since a few would fill the common memo."""
-        if len(text) <= _LONG_TEXT:
-            return parts_of(text, own=own)
-        if (text, own) not in self._large:
-            self._large[text, own] = parts_of(text, own=own)
-        return self._large[text, own]
 
     def parts(self, generation: int) -> dict[tuple[int, int], Part]:
         """Return a cache of the receipt's parts for dropped turns, by range of positions.
@@ -291,18 +283,20 @@ class Forms:
             if piece.kind == "output":
                 again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
-                    shown = (*self._asked(position, at), *self._ending(text), *self._heard(position, at))
+                    shown = (*self._asked(position, at), *self._ending(position, at), *self._heard(position, at))
                     yield at, [*dict.fromkeys(shown)]
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
                 yield at, ()
             elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
                 size = count(text) if len(text) > _OWN_WORDS else 0
                 if size > tokens(_OWN_WORDS):
-                    yield at, self._divided(text).ending() if printed else self._own_words(position, at, _OWN_WORDS)
+                    parts = self.texts(position, at)
+                    yield at, parts.ending() if printed else self._own_words(position, at, _OWN_WORDS)
 
-    def _ending(self, text: str) -> list[int]:
+    def _ending(self, position: int, at: int) -> list[int]:
         """Return the parts of a result that show how it ended, without what a program appended."""
-        parts, end = self._divided(text), body(text)
+        parts, text = self.texts(position, at), self._turns.messages[position].pieces[at].text
+        end = body(text)
         if end == len(text) or not isinstance(parts, TextParts):
             return parts.ending()
         alone = TextParts(text[:end])
@@ -368,17 +362,9 @@ class Forms:
     @_made_once
     def names(self, position: int) -> frozenset[str]:
         """Return the names that the spare form of a message shows."""
-        return frozenset(self._names_shown(position))
-
-    def _names_shown(self, position: int) -> Iterator[str]:
-        shown = self.shown(position)
-        for at, piece in enumerate(self._turns.messages[position].pieces):
-            if at in shown:
-                parts = self.texts(position, at)
-                for part in shown[at]:
-                    yield from (name for name, _ in names_in(parts.part(part)))
-            elif piece.kind in _CUTTABLE:
-                yield from (name for name, _ in names_in(piece.text))
+        turns, raw = self._turns, self.spare(position).raw
+        pieces = turns.wire.read(raw, turns.indexes[position]).pieces
+        return frozenset(name for piece in pieces if piece.kind in _CUTTABLE for name, _ in names_in(piece.text))
 
     def _excerpt(self, position: int, chosen: Chosen) -> Form:
         if position == self._owed:
@@ -393,7 +379,7 @@ class Forms:
         opaque = [piece for piece in message.pieces if piece.kind == "opaque" and not _is_pinned(piece)]
         for at, piece in enumerate(message.pieces):
             if piece.kind == "result":
-                edits += self._result(message, at, contents[at], chosen, marks.get(at, ""))
+                edits += self._result(position, at, contents[at], chosen, marks.get(at, ""))
             elif at in chosen and piece.kind != "call" and at not in inner:
                 edits.append((piece, self.texts(position, at).show(chosen[at])))
             elif at in marks and piece.kind == "text":
@@ -408,9 +394,10 @@ class Forms:
         return made if turns.wire.told or turns.wire.batches else self.without_thinking(position, made)
 
     def _result(
-        self, message: Message, at: int, members: Sequence[int], chosen: Chosen, again: str
+        self, position: int, at: int, members: Sequence[int], chosen: Chosen, again: str
     ) -> Iterator[tuple[Any, str]]:
         """Yield the edits of a result: of each text, or of the whole if it has images or other parts."""
+        message = self._turns.messages[position]
         inner = [(i, message.pieces[i]) for i in members]
         texts = [(i, piece) for i, piece in inner if piece.kind == "output"]
         if again:
@@ -420,7 +407,7 @@ class Forms:
         if self.handles and any(i in chosen for i, _ in texts):
             recall = handle("\n".join(piece.text for _, piece in texts))[:SHOWN_HANDLE]
         shown = [
-            (piece, self._divided(piece.text).show(chosen[i], recall) if i in chosen else piece.text)
+            (piece, self.texts(position, i).show(chosen[i], recall) if i in chosen else piece.text)
             for i, piece in texts
         ]
         others = Counter(piece.kind for _, piece in inner if piece.kind not in ("output", "remainder"))
