@@ -85,6 +85,8 @@ def test_a_field_that_is_omitted_alone_shows_its_key_and_what_it_held():
     parts = parts_of(json.dumps({"total": 600, "hotels": [{"name": f"Hotel {i}", "stars": 3} for i in range(600)]}))
     assert parts.show(parts.ending()) == '{"total": 600, "hotels": ["[600 items omitted]"]}'
     assert parts.show(parts.ending(), "b2:1f") == '{"total": 600, "hotels": ["[600 items omitted; recall b2:1f]"]}'
+    parts = parts_of(json.dumps({"total": 600, "note": "The crane moved a crate to the quay. " * 10}))
+    assert parts.show(parts.ending()) == '{"total": 600, "note": "[370 characters omitted]"}'
 
 
 def test_a_line_that_is_too_long_is_cut_between_sentences_or_words():
