@@ -181,15 +181,6 @@ def test_why_says_what_became_of_a_part():
 # --- losses and handles
 
 
-def test_every_loss_has_its_units_its_reason_and_its_handle():
-    receipt = brim.fit_messages([system(), *loop(6, 120)], 300, meter=CHARS).receipt
-    assert receipt.losses
-    for loss in receipt.losses:
-        part = receipt.part(loss.name)
-        assert (loss.units, loss.reason, loss.handle) == (part.size - part.used, part.reason, part.handle)
-        assert loss.handle.startswith("b2:")
-
-
 def test_a_handle_is_the_name_of_what_was_said():
     first = brim.fit_messages(loop(6, 120), 300, meter=CHARS).receipt
     again = brim.fit_messages(copy.deepcopy(loop(6, 120)), 600, meter=CHARS).receipt

@@ -38,12 +38,6 @@ CASES = {
         [user(), model()],
         [(1, "dropped", "there is no call for the result 'x'")],
     ),
-    "a result at the very start": (
-        "openai",
-        [result("x"), user()],
-        [user()],
-        [(0, "dropped", "there is no call for the result 'x'")],
-    ),
     "a result that comes twice": (
         "openai",
         [user(), calling("a"), result("a", "first"), result("a", "second")],
@@ -66,12 +60,6 @@ CASES = {
         "openai",
         [user(), calling("a")],
         [user()],
-        [(1, "dropped", "there is no result for the call 'a'")],
-    ),
-    "a call in the middle that nothing answers": (
-        "openai",
-        [user(), calling("a"), user("go on")],
-        [user(), user("go on")],
         [(1, "dropped", "there is no result for the call 'a'")],
     ),
     "a call with words beside it": (
@@ -104,12 +92,6 @@ CASES = {
         [user()],
         [(1, "dropped", "there is no result for the call 'old'")],
     ),
-    "a result of the old kind that answers nothing": (
-        "openai",
-        [user(), {"role": "function", "name": "old", "content": "out"}],
-        [user()],
-        [(1, "dropped", "there is no call for the result 'old'")],
-    ),
     "the model speaks first": (
         "anthropic",
         [says(text("hello")), user()],
@@ -121,30 +103,6 @@ CASES = {
         [user(), says(text("so")), gives(answer("x", [text("out"), picture()]), text("and go on"))],
         [user(), says(text("so")), gives(text("and go on"))],
         [(2, "changed", "there is no call for the result 'x'")],
-    ),
-    "an orphan beside a result": (
-        "anthropic",
-        [user(), says(use("a")), gives(answer("x"), answer("a"))],
-        [user(), says(use("a")), gives(answer("a"))],
-        [(2, "changed", "there is no call for the result 'x'")],
-    ),
-    "one call answered twice in a message": (
-        "anthropic",
-        [user(), says(use("a")), gives(answer("a", "first"), answer("a", "second"))],
-        [user(), says(use("a")), gives(answer("a", "first"))],
-        [(2, "changed", "there is no call for the result 'a'")],
-    ),
-    "a message of nothing but an orphan": (
-        "anthropic",
-        [user(), says(text("so")), user("hm"), gives(answer("x"))],
-        [user(), says(text("so")), user("hm")],
-        [(3, "dropped", "there is no call for the result 'x'")],
-    ),
-    "a call beside words that nothing answers": (
-        "anthropic",
-        [user(), says(text("I look"), use("a")), user("go on")],
-        [user(), says(text("I look")), user("go on")],
-        [(1, "changed", "there is no result for the call 'a'")],
     ),
     "an output that answers nothing": (
         "responses",

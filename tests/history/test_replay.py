@@ -213,15 +213,6 @@ def test_what_is_no_json_is_refused_with_its_index():
         receipt.to_json()
 
 
-@pytest.mark.parametrize("size", [301, 5000])
-def test_a_long_number_anywhere_else_is_refused(size):
-    made = [user("task"), says(use("a", number=10**50)), gives(answer("a"))]
-    written = fit(made, 9000, capture=True).receipt.to_json()
-    for key in ('"budget": ', '"used": '):
-        with pytest.raises(InvalidValue, match=r"JSON .a number of [\d,]+ digits"):
-            replay(written.replace(key, key + "9" * size, 1))
-
-
 def nested(levels):
     value = "x"
     for _ in range(levels):

@@ -164,17 +164,6 @@ def test_a_system_prompt_that_tells_the_time_and_a_changed_last_message_keep_the
     ]
 
 
-def test_the_receipt_does_not_call_a_changed_message_the_same():
-    steps = [message for step in grown(40) for message in step]
-    history = brim.History(meter=CHARS, stable=True)
-    history.extend(steps)
-    first = history.fit(1_000)
-    other = brim.History(meter=CHARS, stable=first.stable)
-    other.extend([*steps[:-1], {**steps[-1], "content": "another result"}, calling("z"), result("z", "ok")])
-    same = other.fit(1_000).receipt.stable_prefix
-    assert same <= first.used - CHARS.count_messages(first.messages[-1:])
-
-
 def test_a_changed_message_that_was_shortened_is_not_sent_as_it_was():
     history = brim.History(meter=CHARS, stable=True)
     history.extend([user("task"), calling("a"), result("a", "long " * 400)])

@@ -111,25 +111,6 @@ def test_a_message_of_nothing_but_thinking_leaves_something_that_a_provider_take
     assert thoughts(sent) == []
 
 
-def test_what_stands_for_thinking_is_inside_the_budget():
-    """A thought of one letter is shorter than anything that could stand for it."""
-    messages = [
-        user("task"),
-        says(text("filler " * 20)),
-        user("u"),
-        says(thinking("q")),
-        user("v"),
-        says(sealed("x")),
-        user("w"),
-    ]
-    for budget in range(size(messages), 0, -1):
-        try:
-            fitted = fit(messages, budget, note=False)
-        except brim.DoesNotFit:
-            break
-        assert fitted.used == size(fitted.messages) <= budget
-
-
 # --- the thinking of the last call
 
 

@@ -77,13 +77,6 @@ Last words.
     )
 
 
-def test_a_kept_block_has_its_headings_above_it():
-    text = "# A\n\n" + "long text " * 30 + "\n\n## B\n\n### C\n\nshort\n"
-    cut = Shape(kind="markdown").truncate(text, 70, CHAR)
-    assert cut.text.split("\n")[0] == "# A"
-    assert cut.text.endswith("## B\n\n### C\n\nshort\n")
-
-
 def test_a_fence_too_big_for_the_room_is_shortened_and_closed():
     text = "# A\n\n```py\n" + "".join(f"line {number}\n" for number in range(50)) + "```\n\nafter\n"
     cut = Shape(kind="markdown").truncate(text, 80, CHAR)
