@@ -109,7 +109,7 @@ class HistoryFit:
         room = self.room
         if self.stable is None:
             self.seen = len(self.turns)
-            if self.size > room or self._is_recent_over() or self._over_cap():
+            if self.size > room or self._caps():
                 self._cut(room)
             return
         check_stable(self.options)
@@ -247,17 +247,18 @@ class HistoryFit:
             if self.room < 0:
                 raise self._refusal(0, 0)
             return
-        essential = self.essential()
-        self._cap_recent()
+        essential, caps = self.essential(), self._caps()
+        if self.newest in caps:
+            self._cap(self.newest, caps.pop(self.newest))
         self._cap_newest(essential, room)
         need = self.cost(essential)
         if need > self.room:
             self._cut_essential(essential)
         elif need > room:
             self.spans = ranges(essential)
-        elif self.size > room or self._over_cap():
+        elif self.size > room or caps:
             left = self._left(room, need, share) - self._note_room()
-            uncut = self._cap_older()
+            uncut = {turn for turn, cap in caps.items() if not self._cap(turn, cap)}
             order = self.ranking.order(self.options, essential, left)
             self._choose(essential, [turn for turn in order if turn not in uncut], max(0, left))
             self.is_new = self.options.note and left >= 0 and self.left_out() > 0
@@ -297,32 +298,19 @@ class HistoryFit:
 
     def apply_caps(self) -> None:
         """Cut the turns that are over their caps, even if the history fits."""
-        self._cap_recent()
-        self._cap_older()
+        for turn, cap in self._caps().items():
+            self._cap(turn, cap)
 
-    def _over_cap(self) -> list[int]:
-        """Return the older turns that are over their cap and may be cut; the note of an earlier fit does not count."""
-        older = self.options.older
-        if older is None:
-            return []
-        spared, noted = {*self.essential(), *self.turns.notes}, self.turns.noted
-        others = (turn for turn in range(len(self.turns.starts)) if turn not in spared)
-        return [turn for turn in others if self.cost([turn]) - noted.get(turn, 0) > older]
-
-    def _cap_older(self) -> set[int]:
-        """Cut the turns that are over their cap, and return those that cannot be cut so far."""
-        return {turn for turn in self._over_cap() if not self._cap(turn, self.options.older or 0)}
-
-    def _is_recent_over(self) -> bool:
-        """Return whether the newest turn is over its cap and may be cut."""
-        recent = self.options.recent
-        return bool(recent is not None and self.turns.starts) and (
-            self.cost([self.newest]) > (recent or 0) and self.newest not in self._uncut()
-        )
-
-    def _cap_recent(self) -> None:
-        if self._is_recent_over():
-            self._cap(self.newest, self.options.recent or 0)
+    def _caps(self) -> dict[int, int]:
+        """Return the turns that are over their cap and may be cut, each with its cap."""
+        turns, recent, older, caps = self.turns, self.options.recent, self.options.older, dict[int, int]()
+        if older is not None:
+            spared, noted = {*self.essential(), *turns.notes}, turns.noted  # The note of an earlier fit does not count.
+            others = (turn for turn in range(len(turns.starts)) if turn not in spared)
+            caps = {turn: older for turn in others if self.cost([turn]) - noted.get(turn, 0) > older}
+        if recent is not None and turns.starts and self.newest not in self._uncut():
+            caps |= {self.newest: recent} if self.cost([self.newest]) > recent else {}
+        return caps
 
     def _uncut(self) -> set[int]:
         """Return the turns that may not be cut."""
