@@ -23,6 +23,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.wire import Format
 from brim.wire.message import Message
+from brim.wire.remainder import shown_fields
 
 _NOTHING: Mapping[str, Any] = {"tools": None, "system": None, "fields": None}
 """No tools, system prompt or other fields."""
@@ -163,13 +164,19 @@ class Context:
         options = Options(pin=[*pin] or None)
         if query:
             options = replace(options, select="recency+relevance", query=query)
+        extra, exact = counted
+        shown = {**before, "fields": shown_fields(before["fields"]) or None}
+
+        def fitted(options: Options) -> Fitted:
+            plan = self.history.plan(budget, extra, options, last.stable)
+            return self.history.fitted(plan, shown, last, exact=exact, capture=capture)
+
         if not self._pins:
-            return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
-        pinned = replace(options, pin=[*self._pins, *pin])
+            return fitted(options)
         try:
-            return self.history.fit_counted(budget, before, counted, pinned, last, capture=capture)
+            return fitted(replace(options, pin=[*self._pins, *pin]))
         except DoesNotFit:  # The budget is smaller than at the time of the summary, which is cut then.
-            return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
+            return fitted(options)
 
     @property
     def essential(self) -> int:
