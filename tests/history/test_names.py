@@ -15,7 +15,7 @@ def test_names_are_looked_for_in_the_first_part_of_a_long_text():
     assert names_in(text) == []
 
 
-def test_a_name_counts_by_its_uses_and_the_last_uses_come_first():
+def test_a_name_counts_more_where_the_agent_or_a_person_wrote_it_and_the_last_uses_come_first():
     history = History(meter="chars")
     history.extend(
         [
@@ -25,4 +25,4 @@ def test_a_name_counts_by_its_uses_and_the_last_uses_come_first():
         ]
     )
     uses = list(NameIndex(history.turns).unseen({"first_path.py"}))
-    assert [(use.position, use.start, use.worth) for use in uses] == [(2, 37, 2), (2, 17, 1), (2, 0, 1)]
+    assert [(use.position, use.start, use.worth) for use in uses] == [(2, 37, 5), (2, 17, 1), (2, 0, 1)]

@@ -33,6 +33,8 @@ _REACH = 400_000
 """Characters of one text that are searched: a text without long words would be searched to its end."""
 _TRIES = 3_000
 """The newest names, as many as one fit looks at: more than fit a window of 100,000 tokens."""
+_WRITTEN = 4
+"""Weight of a use by the agent or a person; a use in a result counts 1. Without, answers to short questions are lost."""
 _MOST_WORTH = 8
 """The most that a name counts, however often it is used."""
 _PLACES: Memo[array[int]] = Memo()
@@ -66,12 +68,14 @@ class NameIndex(MessageIndex):
     def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
+        printed = self._turns.printed(position)
         for at, piece in enumerate(message.pieces):
             if piece.kind not in ("text", "output", "call"):
                 continue
+            worth = 1 if piece.kind == "output" or printed else _WRITTEN
             for name, start in names_in(piece.text[: body(piece.text)]):
                 use = self._uses[name] = self._uses.pop(name, NameUse())
-                use.worth = min(_MOST_WORTH, use.worth + 1)
+                use.worth = min(_MOST_WORTH, use.worth + worth)
                 use.position, use.piece, use.start = position, at, start
 
 
