@@ -115,14 +115,6 @@ def test_what_stands_beside_a_shortened_result_is_the_callers_own():
 # --- a reference to a later result
 
 
-def test_by_class_a_turn_that_fits_is_kept_after_one_that_does_not():
-    big = {"role": "assistant", "name": "design-critic", "content": "c" * 900}
-    small = {"role": "assistant", "name": "doc-writer", "content": "l" * 50}
-    fitted = fit([user(), big, small, user("end")], 400, select="priority")
-    assert any(m is small for m in fitted.messages)
-    assert not any(m is big for m in fitted.messages)
-
-
 def test_the_same_words_with_another_picture_are_not_the_same():
     long = "line of output\n" * 20
     messages = [

@@ -54,12 +54,6 @@ def test_each_way_and_each_pair_keeps_what_it_says(select, expected):
     assert kept(steps(), ENDS + 4 * SIZE + 60, select=select) == expected
 
 
-def test_arguments_do_not_decide_the_class_of_a_turn():
-    said = [calling("a", arguments='{"text": "my decision"}'), result("a", "ok " * 40)]
-    fitted = brim.fit_messages([user(), *said, *turn(1, "x"), user("end")], 400, meter=CHARS, select="priority")
-    assert fitted.receipt.history["context_truncation"]["priority_distribution"]["HIGH"] == 0
-
-
 @pytest.mark.parametrize("first", WAYS)
 @pytest.mark.parametrize("second", WAYS)
 @pytest.mark.parametrize("third", WAYS)

@@ -116,15 +116,6 @@ def test_sizes_alone_are_no_messages():
 # --- what measures, and what chooses
 
 
-def test_the_model_is_that_of_the_fit():
-    fitted = brim.fit_messages(CHAT, 800, model="gpt-4o", capture=True)
-    stored = json.loads(fitted.receipt.to_json())["capture"]
-    assert (stored["model"], stored["meter"]) == ("gpt-4o", None)
-    assert equal(replay(fitted.receipt.to_json()), fitted)
-    by_chars = replay(fitted, budget=4000, meter="chars")
-    assert by_chars.receipt.meter == "chars"
-
-
 @pytest.mark.parametrize("name", ["gpt-4o", "openai/gpt-5-2025-08-07", "claude-sonnet-4-5", "o200k_base", "chars/4"])
 @pytest.mark.parametrize("budget", [500, 300, 40])
 def test_a_meter_that_brim_gave_is_named_and_counts_again_as_it_did(name, budget):

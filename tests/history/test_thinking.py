@@ -89,21 +89,6 @@ def test_a_call_that_nothing_answers_is_a_change():
     assert sent[5] == says(text("three"))
 
 
-def test_a_result_that_moves_is_a_change_where_it_moves_to():
-    messages = [
-        user(),
-        says(thinking("a"), use("x")),
-        user("wait"),
-        says(thinking("b"), text("ok")),
-        gives(answer("x")),
-        says(thinking("c"), text("done")),
-        user("end"),
-    ]
-    sent = fit(messages, 10_000).messages
-    assert sent[2] is messages[4]
-    assert thoughts(sent) == [1]
-
-
 def test_a_message_of_nothing_but_thinking_leaves_something_that_a_provider_takes():
     messages = [user("task"), says(text("filler " * 30)), user("go"), says(thinking("only")), user("end")]
     sent = fit(messages, 150).messages

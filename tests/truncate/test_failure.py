@@ -192,13 +192,6 @@ def test_what_stands_around_an_error_stays_before_more_of_the_ends():
     )
 
 
-def test_long_lines_around_an_error_are_cut_inside():
-    text = "all is well " * 500 + "\nERROR disk full\n" + "all is well " * 500
-    cut = checked(Shape(), text, 1_000, CHAR)
-    assert "\nERROR disk full\n" in cut.text
-    assert cut.after > 700
-
-
 def test_the_item_of_an_array_with_an_error_stays():
     rows = [{"id": i, "status": "passed"} for i in range(300)]
     rows[170] = {"id": 170, "status": "failed", "error": "disk full"}
@@ -215,14 +208,6 @@ def test_the_fences_around_an_error_stay_closed():
     assert "# Two\n\n```\n" in cut
     assert "\nERROR disk full\n" in cut
     assert cut.count("```") == 2
-
-
-def test_a_long_string_with_an_error_stays_around_it():
-    log = "all is well, " * 200 + "then the disk failed, " + "all is well, " * 200
-    cut = Shape().truncate(json.dumps({"id": 7, "log": log}), 200, CHAR).text
-    shown = json.loads(cut)["log"]
-    assert "disk failed, all is well" in shown
-    assert "characters omitted] " in shown
 
 
 @pytest.mark.parametrize(
