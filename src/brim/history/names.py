@@ -34,7 +34,7 @@ _REACH = 400_000
 _TRIES = 3_000
 """The newest names, as many as one fit looks at: more than fit a window of 100,000 tokens."""
 _WRITTEN = 4
-"""Weight of a use by the agent or a person; a use in a result counts 1. Without, answers to short questions are lost."""
+"""Weight of a use by the agent or a person; a use in a result counts 1. Without, short answers are lost."""
 _MOST_WORTH = 8
 """The most that a name counts, however often it is used."""
 _PLACES: Memo[array[int]] = Memo()
