@@ -19,8 +19,6 @@ from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
 from brim.history.names import has_value, names_in, single_places, values_in
-from brim.history.note import note
-from brim.history.priority import NAMES
 from brim.history.repeats import Repeats
 from brim.history.rules import asks_for_thinking
 from brim.history.turns import Repair, Turns
@@ -159,12 +157,6 @@ class Forms:
         if self._parts[0] != generation:
             self._parts = (generation, {})
         return self._parts[1]
-
-    def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
-        """Return the most tokens that a note can take, if numbers of turns have `digits` digits."""
-        most, chat = 10**digits - 1, self._turns.chat
-        shares = dict.fromkeys(NAMES, most) if classes else None
-        return chat.frame("user") + chat.text(note(most, most, budget, budget, self._turns.meter.unit, shares)) + 4
 
     def whole(self, position: int) -> Form:
         """Return a message unchanged."""
@@ -439,9 +431,8 @@ class Forms:
         if not values:
             return whole
         raw = changed(whole.raw, values)
-        if wire.objects:  # An object is written differently from its text.
-            units = chat.units(wire.read(raw, turns.indexes[position]))
-        return Form(raw, units) if units < whole.units else whole
+        made = self.counted(position, raw) if wire.objects else Form(raw, units)  # An object differs from its text.
+        return made if made.units < whole.units else whole
 
     def brief_call(self, piece: Piece, longest: int) -> str | None:
         """Return the arguments of a call with marks for its long values; `None` if there are none."""
@@ -455,8 +446,11 @@ class Forms:
 
     def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
         """Return a message without some of its pieces."""
+        return self.counted(position, self._turns.wire.without(message, pieces))
+
+    def counted(self, position: int, raw: Any) -> Form:
+        """Return a changed message with its tokens."""
         turns = self._turns
-        raw = turns.wire.without(message, pieces)
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
     def without_media(self, position: int) -> Form:
@@ -520,13 +514,6 @@ class Forms:
                 gone.append(piece)
         return self.without(position, message, gone)
 
-    def recounted(self, position: int, form: Form) -> Form:
-        """Return a form from another meter, counted by this one."""
-        if form.raw is None:
-            return Form(None, 0)
-        turns = self._turns
-        return Form(form.raw, turns.chat.units(turns.wire.read(form.raw, turns.indexes[position])))
-
     @property
     def floor(self) -> int:
         """The least tokens of a cut text: a few, and the shortest mark."""
@@ -570,10 +557,9 @@ class Forms:
                 text = "{}" if empty else self._cut(piece, level)
                 edits.setdefault(position, {})[piece.at] = self._turns.wire.value(piece, text)
                 units[position] += self._turns.chat.text(text) - size
-        raws = {at: changed(forms[at].raw, edits[at]) for at in edits}
-        if self._turns.wire.objects:  # An object is written differently from its text.
-            units |= {at: self._turns.chat.units(self._turns.wire.read(raw, at)) for at, raw in raws.items()}
-        return {**forms, **{at: Form(raw, units[at]) for at, raw in raws.items()}}
+        raws, objects = {at: changed(forms[at].raw, edits[at]) for at in edits}, self._turns.wire.objects
+        made = {at: self.counted(at, raw) if objects else Form(raw, units[at]) for at, raw in raws.items()}
+        return {**forms, **made}
 
     @property
     def _nothing(self) -> int:

@@ -17,7 +17,7 @@ from brim.history.ladder import Ladder
 from brim.history.names import NameIndex, names_in
 from brim.history.note import note as written
 from brim.history.options import Options, check_stable
-from brim.history.priority import distribution
+from brim.history.priority import NAMES, distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
 from brim.history.rules import binds
@@ -38,6 +38,8 @@ _FRESH = 0.1
 """Least share of these tokens that a cut must find free for newer turns; with less, the whole history is cut anew."""
 _OUTGROWN = 1.25
 """Factor by which the budget must grow before a cut is made anew."""
+_SPARE = 4
+"""Tokens that a note may take more where it is joined to a message."""
 _SUMMARY = 10
 """A summary of dropped turns takes at most one tenth of the budget."""
 
@@ -425,9 +427,11 @@ class HistoryFit:
         """Return the most tokens that the note with a summary can take."""
         if not self.options.note:
             return 0
-        digits = len(str(len(self.turns.starts)))
-        room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
-        return room + (self.budget // _SUMMARY if self.options.summarise else 0)
+        most, chat = 10 ** len(str(len(self.turns.starts))) - 1, self.turns.chat
+        shares = dict.fromkeys(NAMES, most) if "priority" in self.options.ways else None
+        text = written(most, most, self.budget, self.budget, self.turns.meter.unit, shares)
+        summary = self.budget // _SUMMARY if self.options.summarise else 0
+        return chat.frame("user") + chat.text(text) + _SPARE + summary
 
     def _summary(self) -> str:
         """Return a summary of the turns that are dropped; empty without the option `summarise`."""
@@ -544,7 +548,7 @@ class HistoryFit:
         counted = held.meter == turns.meter.name
         for position, kept in held.edits.items():
             if position not in self.edits and position not in held.unanswered:
-                self._edit({position: kept if counted else self.forms.recounted(position, kept)})
+                self._edit({position: kept if counted else self.forms.counted(position, kept.raw)})
         edges = [turns.turn_of(position) for span in held.kept for position in span]
         if edges[1:] and (edges[0] > 0 or len(edges) > 2):
             self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(turns.starts)], strict=True))
