@@ -225,11 +225,12 @@ class Ladder:
             shown.update(
                 forms.names(at) if at in self.edits else (name for text in texts for name, _ in names_in(text))
             )
-        gap, worth = turns.tokens(_GAP), dict[Line, int]()
+        gap, worth = turns.tokens(_GAP), dict[Line, float]()
         for use in self.names.unseen(shown):
             if use.piece in self._open(use.position):
                 line = use.position, use.piece, forms.texts(use.position, use.piece).part_at(use.start)
-                worth[line] = worth.get(line, 0) + use.worth
+                newness = 1 + use.position / len(turns)
+                worth[line] = worth.get(line, 0.0) + use.worth * newness
         ranked = []
         for line, value in worth.items():
             position, piece, part = line
