@@ -59,7 +59,7 @@ from brim.store.values import decode_body, encode_body
 from brim.store.words import excerpt, query_words
 from brim.studio.prompt_rows import taken
 from brim.studio.views.sessions import readable
-from brim.truncate import _CLASSES, cut
+from brim.truncate import _MODULES, cut
 from brim.truncate.failure import reports_failure
 from brim.truncate.parts import TextParts
 from brim.truncate.records import Records
@@ -79,12 +79,10 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.lines._SENTENCE_END": lambda text: text[:8_000],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
-    "truncate.failure._FAILURE": lambda text: text[:200],
     "truncate.failure._CODE": lambda text: text[:400],
     "truncate.shape._OUTPUT": lambda text: text[:20_000],
     "truncate.shape._HEADING": lambda text: text[:20_000],
     "truncate.shape._DIFF": lambda text: text[:20_000],
-    "truncate.code._IMPORT": lambda text: text[:200],
     "truncate.code._CONTAINER": lambda text: text[:200],
     "wire.overflow._PHRASES": lambda text: text[:4_000],
     "wire.overflow._RATE": lambda text: text[:4_000],
@@ -218,12 +216,12 @@ def _stepped(text):
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
-    **{f"truncate:{keep}": _cutting(keep) for keep in _CLASSES},
+    **{f"truncate:{keep}": _cutting(keep) for keep in _MODULES},
     **{f"wire:{format}": _fitting(format) for format in get_args(Format)},
     **{f"meter:{name}": _counting(name) for name in ("o200k_base", "cl100k_base", "qwen3.5")},
     f"meter:{CLASSES}": classes,
     **{
-        f"audit:{each.name}": lambda text, each=each: each.items(
+        f"audit:{each.NAME}": lambda text, each=each: each.items(
             {"body": {"messages": text}, "type": text, "message": {"content": text}}
         )
         for each in FORMATS

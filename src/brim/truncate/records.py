@@ -24,6 +24,8 @@ _BIG = 2
 """An entry that needs more than half of the limit is shortened or skipped, and does not end the selection."""
 _USEFUL = 16
 """The least tokens of a shortened entry if there are others."""
+_ROUNDS = 6
+"""How often the room is adjusted after a selection fits, since the counts of entries do not add up exactly."""
 _INSIDE = Head(marker="…")
 """Cuts a shortened entry."""
 
@@ -72,16 +74,19 @@ class Records(BaseTruncator):
         if before <= limit:
             kept, own = tuple(range(len(entries))), tuple(entries)
             return Selection(text=text, before=before, after=before, kept=kept, entries=own, rows=tuple(enumerate(own)))
-        room = limit
-        while room > 0:
+        best, room, rounds = None, limit, 0
+        while room > 0 and (best is None or rounds < _ROUNDS):
             made = self._joint(entries, self._chosen(entries, room, meter), before, meter)
-            if not made.kept or not made.text:
+            if not made.kept or not made.text or (best is not None and made.entries == best.entries):
                 break
-            if made.after <= limit:
-                return made
-            room -= made.after - limit
-        first = self._joint(entries, {at: entries[at] for at in self._order(len(entries))[:1]}, before, meter)
-        raise refusal(text, first.after, limit, meter)
+            if made.after <= limit and (best is None or made.after > best.after):
+                best = made
+            room += limit - made.after
+            rounds += 1
+        if best is None:
+            first = self._joint(entries, {at: entries[at] for at in self._order(len(entries))[:1]}, before, meter)
+            raise refusal(text, first.after, limit, meter)
+        return best
 
     def _order(self, count: int) -> Sequence[int]:
         """Return the indexes of the entries in the order in which they are kept."""
