@@ -54,14 +54,6 @@ def test_the_budget_can_be_what_there_is_and_one_less_changes_something():
     assert less.receipt.truncated
 
 
-@pytest.mark.parametrize("messages", [[user()], GOOD, [system()], loop(5)])
-def test_a_budget_of_nothing_holds_nothing(messages):
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit(messages, 0)
-    assert caught.value.available == 0
-    assert caught.value.needed > 0
-
-
 # --- what does not fit
 
 
@@ -69,39 +61,25 @@ def parts_add_up(error):
     return error.needed == sum(error.parts.values()) and error.short == error.needed - error.available > 0
 
 
-def test_tools_that_are_bigger_than_the_budget():
-    tool = {
-        "type": "function",
-        "function": {"name": "f", "description": "word " * 100, "parameters": {"type": "object"}},
-    }
+WORDY = {"type": "function", "function": {"name": "f", "description": "word " * 100, "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("messages", "options", "part"),
+    [
+        (GOOD, {"tools": [WORDY]}, "tools"),
+        ([system("x" * 500), *loop(3)], {}, "system messages"),
+        (GOOD, {"system": "x" * 500}, "system"),
+    ],
+)
+def test_what_always_stays_and_is_bigger_than_the_budget_is_named_with_its_size(messages, options, part):
     with pytest.raises(brim.DoesNotFit) as caught:
-        fit(tools=[tool], budget=100)
+        fit(messages, 300, **options)
     error = caught.value
-    assert error.parts["tools"] > 500
+    assert error.parts[part] >= 500
     assert parts_add_up(error)
-    assert f"{error.parts['tools']:,}" in str(error)
+    assert f"{error.parts[part]:,}" in str(error)
     assert str(error.short) in str(error)
-
-
-def test_system_messages_that_are_bigger_than_the_budget():
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit([system("x" * 500), *loop(3)], 300)
-    assert caught.value.parts["system messages"] == 500
-    assert parts_add_up(caught.value)
-
-
-def test_only_system_messages():
-    messages = [system("x" * 50), system("y" * 50, role="developer")]
-    assert same(messages, fit(messages, 100).messages)
-    with pytest.raises(brim.DoesNotFit):
-        fit(messages, 99)
-
-
-def test_a_system_prompt_apart_that_is_bigger_than_the_budget():
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit(system="x" * 500, budget=300)
-    assert caught.value.parts["system"] == 500
-    assert parts_add_up(caught.value)
 
 
 def test_what_is_pinned_and_bigger_than_the_budget():
@@ -130,15 +108,6 @@ def test_the_units_that_are_asked_for_are_enough_and_one_less_is_not(messages, n
             fit(messages, budget)
         assert parts_add_up(caught.value)
         assert caught.value.needed == needed
-
-
-def test_a_history_is_not_changed_by_a_fit_that_failed():
-    history = brim.History(meter=CHARS)
-    history.extend(loop(4))
-    before = history.fit(300).messages
-    with pytest.raises(brim.DoesNotFit):
-        history.fit(3)
-    assert history.fit(300).messages == before
 
 
 # --- other arguments
@@ -208,23 +177,6 @@ def test_an_argument_that_nobody_knows_is_named_with_the_nearest():
         fit(selct="recency")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("recent", 0),
-        ("older", 0),
-        ("query", ""),
-        ("pin", []),
-        ("pin", (1, 1)),
-        ("pin", {0}),
-        ("pin", range(2)),
-        ("tools", ()),
-    ],
-)
-def test_an_argument_at_its_edge_is_taken(name, value):
-    assert fit(**{name: value}).used <= 1_000
-
-
 def test_a_meter_and_a_model_are_not_given_together():
     with pytest.raises(InvalidValue, match="^model must be omitted"):
         fit(model="gpt-4o")
@@ -250,12 +202,6 @@ def test_a_class_that_is_none(told):
 def test_a_summary_that_is_none(told):
     with pytest.raises(InvalidValue, match="summar"):
         fit([user(), *[user("x" * 500)] * 9, user("end")], 300, summarise=lambda said, limit: told)
-
-
-def test_a_summary_that_is_too_long_is_cut():
-    fitted = fit([user(), *[user("x" * 500)] * 9, user("end")], 300, summarise=lambda said, limit: "word " * 200)
-    assert fitted.used <= 300
-    assert "word" in str(fitted.messages)
 
 
 def test_what_a_function_of_the_callers_raises_is_not_hidden():
@@ -328,12 +274,6 @@ def test_a_history_takes_all_messages_or_none(format, bad, place):
     assert len(history.fit(1_000).messages) == 4
 
 
-def test_a_broken_message_is_refused_whatever_the_room():
-    for budget in (0, 5, 10_000):
-        with pytest.raises(InvalidValue, match=r"messages\[1\]"):
-            fit([user(), {"role": "tool", "content": "x"}], budget)
-
-
 # --- nothing is dropped in silence
 
 
@@ -359,37 +299,25 @@ def test_input_that_fits_and_is_legal_comes_back_as_it_was():
 # --- other arguments on the same history
 
 
-def test_each_fit_of_a_history_has_its_own_arguments():
-    history = brim.History(meter=CHARS)
-    messages = loop(8, 120)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"budget": 300},
+        {"select": "priority"},
+        {"select": "relevance", "query": "3"},
+        {"note": False},
+        {"pin": [3]},
+        {"recent": 60},
+        {"system": "be brief"},
+    ],
+    ids=str,
+)
+def test_each_fit_of_a_history_has_its_own_arguments(options):
+    history, messages = brim.History(meter=CHARS), loop(8, 120)
     history.extend(messages)
     plain = history.fit(500)
-    others = [
-        history.fit(300),
-        history.fit(500, select="priority"),
-        history.fit(500, select="relevance", query="3"),
-        history.fit(500, note=False),
-        history.fit(500, pin=[3]),
-        history.fit(500, recent=60),
-        history.fit(500, system="be brief"),
-        history.fit(100_000),
-    ]
+    assert history.fit(**{"budget": 500, **options}).messages == fit(messages, **{"budget": 500, **options}).messages
     assert history.fit(500).messages == plain.messages
-    for other, options in zip(
-        others,
-        [
-            {"budget": 300},
-            {"select": "priority"},
-            {"select": "relevance", "query": "3"},
-            {"note": False},
-            {"pin": [3]},
-            {"recent": 60},
-            {"system": "be brief"},
-            {"budget": 100_000},
-        ],
-        strict=True,
-    ):
-        assert other.messages == fit(messages, **{"budget": 500, **options}).messages
 
 
 def test_a_pin_is_kept_whole_and_lets_go_when_it_is_not_asked_for():
@@ -401,14 +329,6 @@ def test_a_pin_is_kept_whole_and_lets_go_when_it_is_not_asked_for():
     assert not any(message is messages[4] for message in history.fit(500).messages)
     by_test = history.fit(500, pin=lambda raw: raw is messages[4])
     assert by_test.messages == pinned.messages
-
-
-@pytest.mark.parametrize("high", [0.5, 0.0, 1.0])
-@pytest.mark.parametrize("messages", [[system("x" * 60)], [system("x" * 60), user("y" * 20)], [], [user("x" * 60)]])
-def test_any_line_can_be_given_for_any_history(messages, high):
-    fitted = fit(messages, 100, stable=brim.Stable(high=high))
-    assert fitted.used <= 100
-    assert fitted.receipt.used == fitted.used
 
 
 def test_the_state_of_another_history_brings_nothing_of_it_along():

@@ -95,15 +95,6 @@ def test_the_answer_of_a_subagent_stays_and_its_length_is_limited(tool):
         assert len(text) < 4_000
 
 
-def test_a_notice_of_a_program_does_not_take_the_place_of_the_last_instruction():
-    history = [user("Go."), says(text("What next?")), user("Use the blue ledger from now on. " * 20)]
-    for i in range(60):
-        history += [says(use(f"c{i}")), gives(answer(f"c{i}", printed(i)))]
-    history += [says(text("Done.")), user("<system-reminder>\nThe todo list is empty.\n</system-reminder>")]
-    fitted = brim.fit_messages(history, 1_500, model="gpt-5", format="anthropic")
-    assert "blue ledger" in json.dumps(fitted.messages)
-
-
 def test_a_result_ends_before_what_a_program_added_to_it():
     """Claude Code tells after each result how many tokens are left: that is neither its end nor a name to remember."""
     history = [user("Go.")]

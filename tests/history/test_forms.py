@@ -19,9 +19,7 @@ from talk import (
     png,
     refusal,
     result,
-    same,
     says,
-    system,
     text,
     use,
     user,
@@ -59,23 +57,6 @@ def rounds_of(outputs):
 
 
 # --- the order in which things go
-
-
-def test_with_all_the_room_nothing_changes_and_with_one_unit_less_something_does():
-    messages = [system(), *loop(4)]
-    budget = total(messages)
-    assert same(messages, fit(messages, budget).messages)
-    fitted = fit(messages, budget - 1)
-    assert not same(messages, fitted.messages)
-    assert fitted.used <= budget - 1
-
-
-def test_old_results_are_shortened_before_a_turn_goes():
-    messages = loop(8, 200)
-    fitted = fit(messages, total(messages) - 1)
-    assert len(fitted.messages) == len(messages)
-    assert "omitted]" in fitted.messages[2]["content"]
-    assert fitted.messages[-1] is messages[-1]
 
 
 def test_the_oldest_is_shortened_first_and_the_newest_never():
@@ -134,23 +115,6 @@ def test_what_stands_beside_a_shortened_result_is_the_callers_own():
 # --- a reference to a later result
 
 
-def test_by_class_a_turn_that_fits_is_kept_after_one_that_does_not():
-    big = {"role": "assistant", "name": "design-critic", "content": "c" * 900}
-    small = {"role": "assistant", "name": "doc-writer", "content": "l" * 50}
-    fitted = fit([user(), big, small, user("end")], 400, select="priority")
-    assert any(m is small for m in fitted.messages)
-    assert not any(m is big for m in fitted.messages)
-
-
-def test_results_that_only_begin_alike_are_not_the_same():
-    start = "line of output\n" * 30
-    messages = [user("task")]
-    for i in range(6):
-        messages += [calling(f"c{i}"), result(f"c{i}", f"{start}and the end of it: {i}")]
-    for fitted in every_fit([*messages, user("end")], step=25):
-        assert TWIN not in json.dumps(fitted.messages)
-
-
 def test_the_same_words_with_another_picture_are_not_the_same():
     long = "line of output\n" * 20
     messages = [
@@ -204,16 +168,6 @@ def test_the_longest_texts_are_cut_and_short_ones_stay_whole():
     sizes = [len(fitted.messages[i]["content"]) for i in (2, 4)]
     assert max(sizes) - min(sizes) <= 60
     assert fitted.used > 300
-
-
-def test_what_cannot_be_cut_is_refused_with_the_numbers():
-    messages = [gives(text("what is this?"), picture(png(1_000, 1_000)))]
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit(messages, 100, format="anthropic")
-    assert caught.value.available == 100
-    assert caught.value.needed > 1_000
-    raised = fit(messages, caught.value.needed, format="anthropic")
-    assert raised.used <= caught.value.needed
 
 
 @pytest.mark.parametrize(

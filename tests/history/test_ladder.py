@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import brim
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
-from talk import answer, calling, gives, item_call, item_output, model, refusal, result, same, says, system, user
+from talk import answer, calling, gives, item_call, item_output, model, refusal, result, says, system, user
 
 PIECES, CHARS = PieceMeter(), CharMeter()
 LONG = "word " * 40
@@ -49,12 +49,6 @@ def test_the_numbers_of_this_page():
     for format, messages in FORMATS.items():
         assert PIECES.count_messages(messages, format=format) == WHOLE
         assert PIECES.count_messages(messages[1:2], format=format) == CALL
-
-
-@BY_SHAPE
-@pytest.mark.parametrize("budget", [WHOLE, WHOLE + 1])
-def test_what_fits_is_not_cut(format, messages, budget):
-    assert same(messages, fit(messages, budget, format=format).messages)
 
 
 @BY_SHAPE
@@ -161,18 +155,6 @@ def test_a_task_that_is_the_newest_turn_is_cut_to_a_mark_and_never_goes():
     with pytest.raises(brim.DoesNotFit) as caught:
         fit([user(LONG)], FRAME + MARK - 1)
     assert caught.value.needed == FRAME + MARK
-
-
-def test_with_a_model_s_meter_the_reply_is_outside_and_its_frames_are_inside_the_ladder():
-    meter = brim.meter("gpt-4o")
-    role, call, reply = 1, 3, 3
-    least = 3 + role + call + meter.count("f") + meter.count("{}") + 3 + role + meter.count("…")
-    for chosen in ({"meter": meter}, {"model": "gpt-4o"}):
-        fitted = brim.fit_messages(CHAT, least + reply, **chosen)
-        assert fitted.messages == [CHAT[1], result("a", "…")]
-        with pytest.raises(brim.DoesNotFit) as caught:
-            brim.fit_messages(CHAT, least + reply - 1, **chosen)
-        assert caught.value.parts == {"reply": reply, "newest turn and task, cut": least}
 
 
 @pytest.mark.parametrize("budget", [TASK_WHOLE, TASK_WHOLE - 1, TASK_CUT, TASK_OUT, TASK_GONE])

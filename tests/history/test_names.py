@@ -26,10 +26,3 @@ def test_a_name_counts_more_where_the_agent_or_a_person_wrote_it_and_the_last_us
     )
     uses = list(NameIndex(history.turns).unseen({"first_path.py"}))
     assert [(use.position, use.start, use.worth) for use in uses] == [(2, 37, 5), (2, 17, 1), (2, 0, 1)]
-
-
-def test_output_counts_as_printed_where_the_agent_calls_no_tools():
-    history = History(meter="chars")
-    told = [{"role": "assistant", "content": "I look.\n```bash\nls\n```"}, user("<output>\nshown_name.py\n</output>")]
-    history.extend([user("task"), *told])
-    assert [use.worth for use in NameIndex(history.turns).unseen(())] == [1]

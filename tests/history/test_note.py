@@ -66,10 +66,3 @@ def test_a_note_that_came_between_a_call_and_its_result_is_no_step_and_hides_no_
         messages = [{"role": "user", "content": "Task"}, asked, *between, {**result, "content": "ok"}, *said]
         receipt = brim.fit_messages(messages, budget=1_500, model="gpt-5").receipt
         assert receipt.history["context_truncation"]["steps_total"] == 42
-
-
-def test_a_class_that_is_none_is_refused():
-    with pytest.raises(InvalidValue, match="distribution: a key must be one of CRITICAL, HIGH, MEDIUM, LOW"):
-        note(1, 2, 0, 0, "chars", {"URGENT": 1})
-    with pytest.raises(InvalidValue, match=r"distribution\.HIGH must be a whole number"):
-        truncation(1, 2, 0, 0, {"HIGH": -1})

@@ -83,12 +83,6 @@ def test_with_a_pinned_task_the_newest_result_is_cut_instead():
     assert fitted.messages[-1]["content"] != messages[-1]["content"]
 
 
-def test_a_pinned_log_stays_whole():
-    messages = [user(words(3_000)), *chat_pair(0, words(1_000, 1))]
-    fitted = fit(messages, 3_800, pin_first_user=True)
-    assert fitted.messages[0] is messages[0]
-
-
 @BY_FORMAT
 @pytest.mark.parametrize("stable", [False, True])
 def test_the_last_message_of_the_user_is_pinned_like_the_first(format, pair, stable):

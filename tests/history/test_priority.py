@@ -1,13 +1,10 @@
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from brim.errors import InvalidType, InvalidValue
-from brim.history.priority import DEFAULT, NAMES, AgentClasses, StepClass, distribution, words
+from brim.errors import InvalidValue
+from brim.history.priority import DEFAULT, NAMES, StepClass, distribution
 from brim.receipts.section import Priority
-from properties import examples
 
 TABLE = DEFAULT.amended(agents={"CRITICAL": ["code-critic"], "LOW": ["doc-writer", "flow-historian"]})
 JOINS = [
@@ -112,50 +109,6 @@ def test_a_word_inside_a_word_is_no_word(name):
     assert DEFAULT.of(name) is StepClass.MEDIUM
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", []),
-        ("--__..", []),
-        ("design-critic", ["design", "critic"]),
-        ("designCritic", ["design", "critic"]),
-        ("DesignCritic", ["design", "critic"]),
-        ("ADRAuthor2", ["adr", "author", "2"]),
-        ("HTTPServer", ["http", "server"]),
-        ("a.b/c:d e_f", list("abcdef")),
-        ("step01", ["step", "01"]),
-        ("prüfer-Kritik", ["prüfer", "kritik"]),
-        ("批评者 x", ["批评者", "x"]),
-        ("critic\ud800author", ["critic", "author"]),
-    ],
-)
-def test_names_are_parted_into_words(text, expected):
-    assert list(words(text)) == expected
-
-
-@examples(200)
-@given(
-    before=st.text("abcxyzABC019_- .", max_size=8),
-    word=st.sampled_from(["critic", "decider", "author", "implement"]),
-    after=st.text("abcxyzABC019_- .", max_size=8),
-)
-def test_a_word_counts_just_where_it_stands_alone(before, word, after):
-    apart = not (before[-1:].isalpha() or after[:1].islower())
-    joined = after[:1].islower() or before[-1:].islower()
-    kind = DEFAULT.of(None, before + word + after)
-    if apart:
-        assert kind is StepClass[{"c": "CRITICAL", "d": "CRITICAL"}.get(word[0], "HIGH")]
-    elif joined:
-        assert kind is StepClass.MEDIUM
-
-
-@pytest.mark.parametrize("bad", [3, b"critic", ["critic"]])
-def test_what_is_known_about_a_step_is_a_text(bad):
-    for place, call in (("agent", (bad,)), ("step", (None, bad)), ("output", (None, None, bad))):
-        with pytest.raises(InvalidType, match=f"{place} must be a string or None"):
-            DEFAULT.of(*call)
-
-
 def test_single_entries_are_amended_and_moved():
     table = TABLE.amended(
         agents={"HIGH": ["Doc_Writer", "release-captain"]}, steps={"LOW": ["lint"]}, outputs={"CRITICAL": ["summary"]}
@@ -170,24 +123,6 @@ def test_single_entries_are_amended_and_moved():
     assert TABLE.of("doc-writer") is StepClass.LOW
     assert TABLE.amended() == TABLE
     assert table.amended(agents={"LOW": ["doc-writer"]}).of("doc-writer") is StepClass.LOW
-
-
-def test_a_whole_column_is_replaced():
-    table = replace(DEFAULT, agents={"CRITICAL": ["me"]}, otherwise=StepClass.LOW)
-    assert (table.of("me"), table.of("merge-decider"), table.of("x", "author")) == (
-        StepClass.CRITICAL,
-        StepClass.LOW,
-        StepClass.HIGH,
-    )
-
-
-def test_a_table_does_not_change_with_the_lists_that_it_was_made_of():
-    agents = {"HIGH": ["a"]}
-    table = AgentClasses(agents=agents, steps={}, outputs={})
-    agents["HIGH"].append("b")
-    assert table.agents == {"HIGH": ("a",)}
-    with pytest.raises(FrozenInstanceError):
-        table.otherwise = StepClass.LOW
 
 
 @pytest.mark.parametrize(

@@ -54,31 +54,12 @@ def test_each_way_and_each_pair_keeps_what_it_says(select, expected):
     assert kept(steps(), ENDS + 4 * SIZE + 60, select=select) == expected
 
 
-@pytest.mark.parametrize(
-    ("select", "expected"), [("recency+relevance", ["01", "02", "09"]), ("relevance+recency", ["02", "08", "09"])]
-)
-def test_the_first_way_has_half_of_the_room_and_the_second_the_rest(select, expected):
-    assert kept(steps(), ENDS + 3 * SIZE + 60, select=select) == expected
-
-
-def test_arguments_do_not_decide_the_class_of_a_turn():
-    said = [calling("a", arguments='{"text": "my decision"}'), result("a", "ok " * 40)]
-    fitted = brim.fit_messages([user(), *said, *turn(1, "x"), user("end")], 400, meter=CHARS, select="priority")
-    assert fitted.receipt.history["context_truncation"]["priority_distribution"]["HIGH"] == 0
-
-
 @pytest.mark.parametrize("first", WAYS)
 @pytest.mark.parametrize("second", WAYS)
 @pytest.mark.parametrize("third", WAYS)
 def test_any_other_combination_is_a_clear_error(first, second, third):
     with pytest.raises(InvalidValue, match="one way, or two different ones joined by a plus sign"):
         brim.fit_messages([user()], 100, meter=CHARS, select=f"{first}+{second}+{third}")
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_way_twice_is_a_clear_error(way):
-    with pytest.raises(InvalidValue, match="two different ones"):
-        brim.fit_messages([user()], 100, meter=CHARS, select=f"{way}+{way}")
 
 
 @pytest.mark.parametrize("first", ["recency", "relevance"])

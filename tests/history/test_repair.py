@@ -38,12 +38,6 @@ CASES = {
         [user(), model()],
         [(1, "dropped", "there is no call for the result 'x'")],
     ),
-    "a result at the very start": (
-        "openai",
-        [result("x"), user()],
-        [user()],
-        [(0, "dropped", "there is no call for the result 'x'")],
-    ),
     "a result that comes twice": (
         "openai",
         [user(), calling("a"), result("a", "first"), result("a", "second")],
@@ -66,12 +60,6 @@ CASES = {
         "openai",
         [user(), calling("a")],
         [user()],
-        [(1, "dropped", "there is no result for the call 'a'")],
-    ),
-    "a call in the middle that nothing answers": (
-        "openai",
-        [user(), calling("a"), user("go on")],
-        [user(), user("go on")],
         [(1, "dropped", "there is no result for the call 'a'")],
     ),
     "a call with words beside it": (
@@ -104,12 +92,6 @@ CASES = {
         [user()],
         [(1, "dropped", "there is no result for the call 'old'")],
     ),
-    "a result of the old kind that answers nothing": (
-        "openai",
-        [user(), {"role": "function", "name": "old", "content": "out"}],
-        [user()],
-        [(1, "dropped", "there is no call for the result 'old'")],
-    ),
     "the model speaks first": (
         "anthropic",
         [says(text("hello")), user()],
@@ -121,30 +103,6 @@ CASES = {
         [user(), says(text("so")), gives(answer("x", [text("out"), picture()]), text("and go on"))],
         [user(), says(text("so")), gives(text("and go on"))],
         [(2, "changed", "there is no call for the result 'x'")],
-    ),
-    "an orphan beside a result": (
-        "anthropic",
-        [user(), says(use("a")), gives(answer("x"), answer("a"))],
-        [user(), says(use("a")), gives(answer("a"))],
-        [(2, "changed", "there is no call for the result 'x'")],
-    ),
-    "one call answered twice in a message": (
-        "anthropic",
-        [user(), says(use("a")), gives(answer("a", "first"), answer("a", "second"))],
-        [user(), says(use("a")), gives(answer("a", "first"))],
-        [(2, "changed", "there is no call for the result 'a'")],
-    ),
-    "a message of nothing but an orphan": (
-        "anthropic",
-        [user(), says(text("so")), user("hm"), gives(answer("x"))],
-        [user(), says(text("so")), user("hm")],
-        [(3, "dropped", "there is no call for the result 'x'")],
-    ),
-    "a call beside words that nothing answers": (
-        "anthropic",
-        [user(), says(text("I look"), use("a")), user("go on")],
-        [user(), says(text("I look")), user("go on")],
-        [(1, "changed", "there is no result for the call 'a'")],
     ),
     "an output that answers nothing": (
         "responses",
@@ -192,33 +150,6 @@ def test_what_was_repaired_away_is_accounted_for(format, messages, left, told):
     assert sum(repair["units"] for repair in receipt.history["repairs"]) == sum(loss.units for loss in receipt.losses)
     assert whole - sum(loss.units for loss in receipt.losses) == sum(part.used for part in receipt.parts)
     assert receipt.truncated == any(action != "moved" for _, action, _ in told)
-
-
-def covering(receipt, index):
-    """Return the part that a message belongs to."""
-    for part in receipt.parts:
-        first, _, after = part.name.partition("]")[0].removeprefix("messages[").partition(":")
-        if int(first) <= index < int(after or int(first) + 1):
-            return part
-    raise AssertionError(f"messages[{index}] is in no part")
-
-
-@BY_NAME
-def test_a_part_of_which_nothing_is_left_is_dropped_and_any_part_says_why_it_is_not_whole(format, messages, left, told):
-    receipt = fitted(messages, format).receipt
-    for index, action, words in told:
-        if action == "dropped":
-            part = covering(receipt, index)
-            assert part.state == ("cut" if part.used else "dropped")
-            assert part.present == bool(part.used)
-            assert words in part.reason
-
-
-@BY_NAME
-def test_what_was_repaired_needs_no_repair(format, messages, left, told):
-    again = fitted(fitted(messages, format).messages, format)
-    assert again.messages == left
-    assert again.receipt.history["repairs"] == []
 
 
 @BY_NAME
@@ -373,22 +304,3 @@ def test_duplicate_ids_in_one_message_are_answered_one_by_one():
     assert len(got.messages) == 4
     got = fitted(messages[:3], "openai")
     assert [len(m.get("tool_calls") or []) for m in got.messages] == [0, 1, 0]
-
-
-def test_nothing_is_left_of_nothing_but_faults():
-    got = fitted([result("x"), calling("a")], "openai")
-    assert got.messages == []
-    assert [r["index"] for r in got.receipt.history["repairs"]] == [0, 1]
-    assert {loss.name for loss in got.receipt.losses} == {"messages[0]", "messages[1]"}
-
-
-def test_only_faults_of_messages_that_are_sent_or_were_given_are_told_once():
-    messages = [
-        user("task " * 10),
-        calling("dead", arguments='{"x":"' + "y" * 50 + '"}'),
-        user("more " * 30),
-        user("last"),
-    ]
-    receipt = fitted(messages, "openai", budget=130, meter=CharMeter(), note=False).receipt
-    assert len({part.name for part in receipt.parts}) == len(receipt.parts)
-    assert sum(part.size for part in receipt.parts) == CharMeter().count_messages(messages)

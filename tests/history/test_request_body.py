@@ -5,11 +5,9 @@ import re
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import brim
-from brim import BrimError, InvalidValue, SourceError, UnknownName, Window
+from brim import BrimError, SourceError, UnknownName, Window
 from brim.files.depth import MOST_DEPTH
 from brim.history.request_body import PARTS, read_request
 from corruption import corrupted
@@ -20,7 +18,6 @@ from talk import (
     item_call,
     item_output,
     loop,
-    picture,
     reasoning,
     refusal,
     result,
@@ -188,11 +185,6 @@ def test_an_answer_that_cannot_be_is_refused(read, answer_):
     assert read({"messages": [user()], "max_tokens": answer_}).fit(budget=90).used < 90
 
 
-def test_an_answer_as_long_as_the_window_is_refused(read):
-    told = _told(read, {"messages": [user()], "model": "gpt-4o", "max_tokens": 5, "max_output_tokens": 128_000})
-    assert "max_output_tokens must be less than the window of 128,000, not 128000" in told
-
-
 def test_a_model_that_is_not_known_is_named_with_its_line(read):
     body = json.dumps({"messages": [user()], "model": "gpt-55"}, indent=1)
     told = _told(read, body, budget=90)
@@ -243,12 +235,6 @@ def test_units_are_told_by_who_speaks(read):
     told["user"] -= 5
     body = {"input": items, "instructions": "s" * 10}
     assert read(body).tally("chars").parts == {**told, "tools": 0, "fields": 0, "framing": 0}
-
-
-def test_an_image_in_a_result_belongs_to_the_result(read):
-    blocks = [user(), says(use("c1")), gives(answer("c1", [text("r"), picture()]), text("v"))]
-    parts = read({"messages": blocks}).tally("o200k_base").parts
-    assert parts["tool results"] > parts["user"]
 
 
 def test_functions_in_the_old_form_are_counted_as_tools(read):
@@ -349,14 +335,6 @@ def test_what_is_broken_is_refused_where_repairs_are_not_wanted(read):
         request.fit(budget=90, repair="error")
 
 
-@pytest.mark.parametrize(
-    "asked", [{"select": "best"}, {"recent": -1}, {"format": "xml"}, {"repair": "maybe"}, {"query": 5}], ids=str
-)
-def test_an_option_that_cannot_be_is_no_fault_of_the_file(read, asked):
-    with pytest.raises(InvalidValue, match=next(iter(asked))):
-        read(CHAT).fit(budget=900, **asked)
-
-
 SMALL = {
     "openai": {"messages": [system(), user("task"), calling("a"), result("a", "r" * 90), user("end")], "tools": [TOOL]},
     "responses": {"input": [user(), item_call("a"), item_output("a", "r" * 90)], "instructions": "be brief"},
@@ -376,45 +354,3 @@ def test_a_body_with_any_value_wrong_is_refused_or_fitted(read, body):
             written = json.loads(request.written(fitted.messages))
             if request.key and request.body.items is not None:
                 assert written == {**values, request.key: fitted.messages}
-
-
-BLANKS = st.sampled_from(["", " ", "\n", "\t\r\n "])
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@st.composite
-def written_bodies(draw):
-    """Return a body as somebody may write it, blanks anywhere between its parts."""
-    keys = draw(st.lists(st.text() | st.sampled_from(["messages", "input"]), max_size=4))
-    entries = []
-    for key in keys:
-        items = [json.dumps(value) for value in draw(st.lists(VALUES, max_size=3))]
-        joined = "".join(draw(BLANKS) + item + draw(BLANKS) + "," for item in items)[:-1]
-        value = f"[{joined}{draw(BLANKS)}]" if draw(st.booleans()) else json.dumps(draw(VALUES))
-        entries.append(draw(BLANKS) + json.dumps(key) + draw(BLANKS) + ":" + draw(BLANKS) + value + draw(BLANKS))
-    made = draw(BLANKS) + "{" + ",".join(entries) + draw(BLANKS) + "}" + draw(BLANKS)
-    at = draw(st.integers(0, 300))
-    return made[:at] + draw(st.sampled_from(["", "", "", *'9-e"}],{[:\\'])) + made[at:]
-
-
-@given(given_=written_bodies())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_text_is_read_as_the_standard_library_reads_it(read, given_):
-    try:
-        request = read(given_)
-    except SourceError as error:
-        if "not JSON" in str(error):
-            with pytest.raises(json.JSONDecodeError):
-                json.loads(given_)
-        return
-    body, values = request.body, json.loads(given_)
-    assert body.values == (values if isinstance(values, dict) else {})
-    assert [json.loads(body.text[start:stop]) for start, stop in body.spans] == list(body.items or [])
-    assert request.written(request.messages) == given_
-    if len(body.spans) > 1:
-        turned = json.loads(request.written(request.messages[::-1]))
-        assert turned == ({**values, request.key: values[request.key][::-1]} if request.key else values[::-1])

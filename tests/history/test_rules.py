@@ -46,39 +46,6 @@ def test_calls_wait_until_they_are_answered():
     assert pairs.open == {}
 
 
-@pytest.mark.parametrize(
-    ("before", "message", "lost"),
-    [
-        ([], gives(answer("x")), [0]),
-        ([says(use("a"))], gives(answer("a")), []),
-        ([says(use("a"))], gives(answer("a"), answer("x")), [2]),
-        ([says(use("a"))], gives(answer("x"), text("so"), answer("a")), [0]),
-        ([says(use("a"))], gives(answer("a"), answer("a")), [2]),
-        ([says(use("a")), gives(answer("a"))], gives(answer("a")), [0]),
-        ([says(use("a")), gives(answer("a")), says(use("a"))], gives(answer("a")), []),
-    ],
-)
-def test_results_that_answer_nothing_are_named(before, message, lost):
-    pairs = Pairs()
-    bonds(pairs, "anthropic", before)
-    found = pairs.callers(wire("anthropic").read(message, 0))
-    assert [i for i, call in found.items() if call is None] == lost
-
-
-def test_a_result_answers_the_newest_call_of_its_id_that_waits():
-    pairs = Pairs()
-    bonds(pairs, "anthropic", [says(use("a")), says(use("b")), says(use("a"))])
-    message = wire("anthropic").read(gives(answer("a"), answer("b"), answer("a"), answer("a")), 3)
-    assert list(pairs.callers(message).values()) == [2, 1, 0, None]
-
-
-def test_calls_are_found_where_they_stand_after_a_message_was_put_before_them():
-    pairs = Pairs()
-    bonds(pairs, "openai", [calling("a"), user(), calling("b")])
-    pairs.moved({0: 0, 1: 2, 2: 3, 3: 1})
-    assert pairs.open == {"a": [0], "b": [3]}
-
-
 # --- what the model said at one time
 
 

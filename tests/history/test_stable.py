@@ -61,19 +61,6 @@ def test_a_cut_does_not_empty_the_room(budget):
     assert lowest(budget, brim.Stable().low) >= 0.6 * budget
 
 
-def test_a_cut_of_a_small_room_lasts():
-    steps = [[calling(f"c{i}"), result(f"c{i}", f"part_{i}.py: " + "seen " * 4)] for i in range(60)]
-    fits = prompts([[system("rules"), user("task")], *steps], 600, stable=True)
-    cut = [b.used for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
-    assert max(cut) < 540
-    assert len(cut) < 20
-
-
-def test_a_high_line_below_the_budget_is_kept_to():
-    fits = prompts(grown(40), 1_000, stable=brim.Stable(high=0.7, low=0.4))
-    assert max(fit.used for fit in fits) <= 700
-
-
 def test_what_was_cut_inside_is_sent_again_as_it_was_cut():
     history = brim.History(meter=CHARS, stable=True)
     history.extend([user("task"), calling("a"), result("a", "long " * 400)])
@@ -92,13 +79,6 @@ def test_most_cuts_leave_what_stands_before_the_last_one():
     extended = [b for a, b in cuts if b.receipt.stable_prefix > 0.3 * b.used]
     assert len(cuts) > 5
     assert len(extended) > len(cuts) // 2
-
-
-def test_the_receipt_tells_the_units_that_are_the_same():
-    fits = prompts(grown(30), 1_000, stable=True)
-    for last, fit in pairwise(fits):
-        same = fit.messages[: len(last.messages)] == last.messages
-        assert (fit.receipt.stable_prefix == last.used) is same
 
 
 def test_state_in_a_value_does_what_state_in_a_history_does():
@@ -182,17 +162,6 @@ def test_a_system_prompt_that_tells_the_time_and_a_changed_last_message_keep_the
         "another result",
         "ok",
     ]
-
-
-def test_the_receipt_does_not_call_a_changed_message_the_same():
-    steps = [message for step in grown(40) for message in step]
-    history = brim.History(meter=CHARS, stable=True)
-    history.extend(steps)
-    first = history.fit(1_000)
-    other = brim.History(meter=CHARS, stable=first.stable)
-    other.extend([*steps[:-1], {**steps[-1], "content": "another result"}, calling("z"), result("z", "ok")])
-    same = other.fit(1_000).receipt.stable_prefix
-    assert same <= first.used - CHARS.count_messages(first.messages[-1:])
 
 
 def test_a_changed_message_that_was_shortened_is_not_sent_as_it_was():

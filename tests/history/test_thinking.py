@@ -47,11 +47,6 @@ def fit(messages, budget, **options):
     return brim.fit_messages(messages, budget, meter=CHARS, format="anthropic", **options)
 
 
-def test_thinking_stays_where_nothing_changes():
-    messages = rounds(4)
-    assert same(messages, fit(messages, size(messages)).messages)
-
-
 @pytest.mark.parametrize("seal", [False, True], ids=["open", "sealed"])
 def test_after_the_first_change_there_is_none_but_that_of_the_last_call(seal):
     messages = rounds(8, seal=seal)
@@ -94,91 +89,11 @@ def test_a_call_that_nothing_answers_is_a_change():
     assert sent[5] == says(text("three"))
 
 
-def test_an_orphan_that_is_left_out_is_a_change():
-    messages = [
-        user(),
-        says(thinking("a"), text("one")),
-        gives(answer("x"), text("go")),
-        says(thinking("b"), text("two")),
-        user(),
-    ]
-    sent = fit(messages, 10_000).messages
-    assert thoughts(sent) == [1]
-    assert sent[3] == says(text("two"))
-
-
-def test_a_result_that_moves_is_a_change_where_it_moves_to():
-    messages = [
-        user(),
-        says(thinking("a"), use("x")),
-        user("wait"),
-        says(thinking("b"), text("ok")),
-        gives(answer("x")),
-        says(thinking("c"), text("done")),
-        user("end"),
-    ]
-    sent = fit(messages, 10_000).messages
-    assert sent[2] is messages[4]
-    assert thoughts(sent) == [1]
-
-
-def test_thinking_of_a_message_that_is_itself_changed_goes():
-    messages = [user("task"), says(thinking("a"), text("word " * 100))]
-    sent = fit(messages, 200).messages
-    assert thoughts(sent) == []
-    assert sent[1]["content"][0]["text"].startswith("word")
-
-
-def test_the_words_beside_the_thinking_stay():
-    messages = rounds(8)
-    sent = fit(messages, size(messages) - 1).messages
-    for message in sent[3:-2:2]:
-        assert [block["type"] for block in message["content"]] == ["text", "tool_use"]
-
-
 def test_a_message_of_nothing_but_thinking_leaves_something_that_a_provider_takes():
     messages = [user("task"), says(text("filler " * 30)), user("go"), says(thinking("only")), user("end")]
     sent = fit(messages, 150).messages
     assert refusal(sent, "anthropic") == ""
     assert thoughts(sent) == []
-
-
-def test_what_stands_for_thinking_is_inside_the_budget():
-    """A thought of one letter is shorter than anything that could stand for it."""
-    messages = [
-        user("task"),
-        says(text("filler " * 20)),
-        user("u"),
-        says(thinking("q")),
-        user("v"),
-        says(sealed("x")),
-        user("w"),
-    ]
-    for budget in range(size(messages), 0, -1):
-        try:
-            fitted = fit(messages, budget, note=False)
-        except brim.DoesNotFit:
-            break
-        assert fitted.used == size(fitted.messages) <= budget
-
-
-def test_the_note_tells_the_use_of_the_prompt_without_the_thinking():
-    messages = rounds(8)
-    for budget in range(size(messages) - 1, 200, -31):
-        fitted = fit(messages, budget)
-        note = fitted.receipt.history["note"]
-        if note:
-            stated = [f"budget: {used:,}/{budget:,} chars" for used in (fitted.used, fitted.used - len(note))]
-            assert any(each in note for each in stated)
-
-
-def test_the_receipt_counts_thinking_that_went():
-    messages = rounds(8)
-    receipt = fit(messages, size(messages) - 1).receipt
-    assert receipt.used == sum(part.used for part in receipt.parts) + receipt.joins
-    assert sum(part.size for part in receipt.parts) == size(messages)
-    last = receipt.part("messages[13:15]")
-    assert (last.state, last.size - last.used) == ("cut", len("thought 6"))
 
 
 # --- the thinking of the last call

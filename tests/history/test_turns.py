@@ -130,15 +130,6 @@ def test_messages_fall_into_turns(format, name, messages, expected):
     assert turns(book_of(messages, format)) == expected
 
 
-@pytest.mark.parametrize(("format", "name", "messages", "expected"), ALL, ids=[f"{s}: {name}" for s, name, _, _ in ALL])
-def test_the_units_of_turns_and_of_what_stays_add_up(format, name, messages, expected):
-    turns = book_of(messages, format)
-    assert turns.total == sum(turns.weights)
-    assert turns.fixed == sum(turns.units[p] for p in turns.system)
-    assert turns.total + turns.fixed == sum(turns.units)
-    assert turns.weights == [sum(turns.units[p] for p in turns.members(turn)) for turn in range(len(turns.starts))]
-
-
 def facts(turns):
     """Return everything that a fit is decided by: whatever the turns shows, with the messages as what they are."""
     shown = {
@@ -205,11 +196,6 @@ def test_the_task_is_found_again_when_a_result_moves_before_it():
     assert turns.raws[turns.task] == user("first")
 
 
-def test_what_is_read_is_the_callers_own_object():
-    messages = [system(), *loop(3)]
-    assert all(a is b for a, b in zip(book_of(messages).raws, messages, strict=True))
-
-
 def test_every_message_is_counted_once():
     class Counting(CharMeter):
         asked = 0
@@ -260,23 +246,6 @@ def test_what_is_there_survives_messages_whose_shape_it_cannot_be_in():
     assert history.fit(1_000).messages == [odd]
     history.extend([calling("a"), result("a")])
     assert len(history.fit(1_000).messages) == 3
-
-
-def test_later_indexes_go_on_counting():
-    history = brim.History(meter=CharMeter())
-    history.extend([user()] * 3)
-    history.extend([user()] * 4)
-    with pytest.raises(InvalidValue) as caught:
-        history.extend([user(), {"role": "none"}])
-    assert caught.value.place == "messages[8] role"
-
-
-def test_a_list_that_grows_later_is_not_the_books():
-    messages = [user()]
-    history = brim.History(meter=CharMeter())
-    history.extend(messages)
-    messages.append(user("not given"))
-    assert history.fit(1_000).messages == [user()]
 
 
 def test_a_person_who_speaks_about_code_is_no_program():

@@ -37,7 +37,7 @@ from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
 from brim.history.compact.secrets import redact
-from brim.history.relevance import Relevance, TermIndex
+from brim.history.relevance import Relevance
 from brim.hosts import split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
@@ -78,12 +78,10 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "history.compact.lines._SENTENCE_END": lambda text: text[:8_000],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
-    "truncate.failure._FAILURE": lambda text: text[:200],
     "truncate.failure._CODE": lambda text: text[:400],
     "truncate.shape._OUTPUT": lambda text: text[:20_000],
     "truncate.shape._HEADING": lambda text: text[:20_000],
     "truncate.shape._DIFF": lambda text: text[:20_000],
-    "truncate.code._IMPORT": lambda text: text[:200],
     "truncate.code._CONTAINER": lambda text: text[:200],
     "wire.overflow._PHRASES": lambda text: text[:4_000],
     "wire.overflow._RATE": lambda text: text[:4_000],
@@ -189,13 +187,10 @@ def _admitted(text: str) -> bool:
     return _is_plain(_stream("/" + text)[:131_072])
 
 
-def _indexed(kind: type[TermIndex]) -> Read:
-    def rank(text: str) -> Any:
-        index = kind()
-        index.add(text)
-        return index.rank(text)
-
-    return rank
+def _ranked(text: str) -> Any:
+    index = Relevance()
+    index.add(text)
+    return index.rank(text)
 
 
 def _fitting(format: str) -> Read:
@@ -275,8 +270,7 @@ READERS: dict[str, Read] = {
     "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
-    "history.relevance.Relevance": _indexed(Relevance),
-    "history.relevance.TermIndex": _indexed(TermIndex),
+    "history.relevance.Relevance": _ranked,
     "hosts.split_host": lambda text: split_host(text[:131_072]),
     "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,

@@ -38,14 +38,6 @@ def last(a, b=2):
 '''
 
 
-def test_the_largest_body_goes_first_and_small_ones_stay():
-    cut = Shape(kind="code").truncate(MODULE, len(MODULE) - 120, CHAR).text
-    assert "def small(self):\n        return 1\n" in cut
-    assert "def last(a, b=2):\n" in cut
-    assert "total -= number * 2" not in cut
-    assert "lines omitted]" in cut
-
-
 def test_signatures_and_imports_stay_when_bodies_do_not():
     cut = Shape(kind="code").truncate(MODULE, 300, CHAR)
     for line in (
@@ -57,13 +49,6 @@ def test_signatures_and_imports_stay_when_bodies_do_not():
     ):
         assert line in cut.text.split("\n")
     assert "total" not in cut.text
-
-
-def test_signatures_come_before_imports_and_these_before_other_lines():
-    cut = Shape(kind="code").truncate(MODULE, 150, CHAR).text
-    assert "class Thing:\n" in cut
-    assert "def last(a, b=2):\n" in cut
-    assert "first = a + b" not in cut
 
 
 def test_parameters_of_several_lines_are_a_signature():

@@ -54,13 +54,6 @@ def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
     assert sum("lines omitted" in line for line in kept) == 2
 
 
-def test_an_added_line_is_none_of_the_old_file():
-    body = [*(f"+new {number}" for number in range(9)), *(f"-gone {number}" for number in range(40))]
-    kept = Shape(kind="diff").truncate("\n".join(file_diff("one", hunk(1, body))), 150, CHAR).text.split("\n")
-    assert {"+new 0", "+new 1", "-gone 39", "-gone 38"} <= set(kept)
-    assert "-gone 34" not in kept
-
-
 def test_what_changed_stays_before_what_did_not():
     text = "\n".join(file_diff("one", hunk(1, [*[" the same line"] * 9, "-old", "+new", *[" the same line"] * 9])))
     kept = Shape(kind="diff").truncate(text, 130, CHAR).text.split("\n")

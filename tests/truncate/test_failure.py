@@ -80,10 +80,6 @@ def test_a_line_that_reports_none_is_not(line):
     assert last_failure(text) is None
 
 
-def test_the_last_failure_is_found_behind_many_calm_lines():
-    assert last_failure("ERROR one\nERROR two\n" + "0 errors\n" * 5_000) == len("ERROR one\n")
-
-
 def test_code_that_handles_errors_reports_none():
     lines = ["raise ValueError(x)", "except KeyError:", "log.error('no')", "throw new Error('x');", "class BadError {"]
     parts = TextParts("\n".join([*lines, "error: cannot find the crate"]))
@@ -196,21 +192,6 @@ def test_what_stands_around_an_error_stays_before_more_of_the_ends():
     )
 
 
-def test_an_error_in_the_middle_of_one_long_line_stays_with_the_ends():
-    page = "<p>calm words</p>" * 400 + '<p class="error">the disk is full</p>' + "<p>more words</p>" * 400
-    cut = checked(Shape(), page, 300, CHAR).text
-    assert 'class="error">the disk is full</p>' in cut
-    assert cut.startswith("<p>calm words</p>")
-    assert cut.endswith("<p>more words</p>")
-
-
-def test_long_lines_around_an_error_are_cut_inside():
-    text = "all is well " * 500 + "\nERROR disk full\n" + "all is well " * 500
-    cut = checked(Shape(), text, 1_000, CHAR)
-    assert "\nERROR disk full\n" in cut.text
-    assert cut.after > 700
-
-
 def test_the_item_of_an_array_with_an_error_stays():
     rows = [{"id": i, "status": "passed"} for i in range(300)]
     rows[170] = {"id": 170, "status": "failed", "error": "disk full"}
@@ -227,14 +208,6 @@ def test_the_fences_around_an_error_stay_closed():
     assert "# Two\n\n```\n" in cut
     assert "\nERROR disk full\n" in cut
     assert cut.count("```") == 2
-
-
-def test_a_long_string_with_an_error_stays_around_it():
-    log = "all is well, " * 200 + "then the disk failed, " + "all is well, " * 200
-    cut = Shape().truncate(json.dumps({"id": 7, "log": log}), 200, CHAR).text
-    shown = json.loads(cut)["log"]
-    assert "disk failed, all is well" in shown
-    assert "characters omitted] " in shown
 
 
 @pytest.mark.parametrize(

@@ -156,22 +156,6 @@ def test_what_is_kept_is_a_run_from_one_side_and_fits(meter, keep, entries, shar
     assert big or (all(whole) and chosen.kept == tuple(run))
 
 
-@pytest.mark.parametrize("keep", ["newest", "best"])
-@examples(100)
-@given(entries=st.lists(st.text("ab", max_size=9), min_size=2, max_size=30), limit=st.integers(0, 200))
-def test_no_more_entries_would_fit(keep, entries, limit):
-    records = Records(keep=keep, marker="#")
-    chosen = attempt(lambda: records.select(entries, limit, CHAR))
-    if isinstance(chosen, DoesNotFit):
-        assert limit < 4
-        return
-    count = len(chosen.kept)
-    if count < len(entries) - 1:
-        lost = [entry for index, entry in enumerate(entries) if index not in chosen.kept]
-        following = lost[-1] if keep == "newest" else lost[0]
-        assert chosen.after + 1 + len(following) > limit
-
-
 @pytest.mark.parametrize(
     ("keep", "text", "limit", "expected"),
     [

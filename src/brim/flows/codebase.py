@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from brim.errors import SourceError
 from brim.files.source import text_of
-from brim.history.relevance import TermIndex
+from brim.history.relevance import Relevance
 from brim.receipts.section import Section
 from brim.sections.prompt_fit import Prompt
 from brim.truncate import cut
@@ -70,7 +70,7 @@ class Codebase:
 
     def ranked(self, query: str) -> list[File]:
         """Return the files that match a query, the most relevant first, and by path if equally relevant."""
-        index = TermIndex()
+        index = Relevance(conversation=False)
         for file in self.files:
             # The path counts twice, since it describes a file better than any of its lines.
             index.add(f"{file.path}\n{file.path}\n{file.text[:_INDEXED]}")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from brim.meter.memo import Memo
 from brim.truncate.base import mark
 from brim.truncate.json_parts import LARGEST, Parts, json_parts, members
 from brim.truncate.parts import LONG_LINE, TextParts
@@ -58,21 +57,11 @@ def by_importance(parts: Parts, *, quotes: bool = False) -> Iterator[int]:
         yield from (at for at in dict.fromkeys(ends) if at not in command)
 
 
-_PARTS: Memo[Parts] = Memo()
-"""The parts of texts: a history that is fitted again has the same texts."""
-_SENTENCES: Memo[Parts] = Memo()
-"""The parts of texts by the agent."""
-
-
 def parts_of(text: str, *, own: bool = False) -> Parts:
     """Return the parts of a text: lines, members of JSON, or with `own` the sentences of what somebody wrote."""
-    memo = _SENTENCES if own else _PARTS
-    known = memo.get(text)
-    if known is None:
-        as_json = None if own or len(text) > LARGEST else json_parts(text)
-        known = sentences(text) if own else as_json or TextParts(text)
-        memo.put(text, known)
-    return known
+    if own:
+        return sentences(text)
+    return (json_parts(text) if len(text) <= LARGEST else None) or TextParts(text)
 
 
 def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:

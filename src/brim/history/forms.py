@@ -18,9 +18,7 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
-from brim.history.names import Ledger, has_value, names_in, single_places, values_in
-from brim.history.note import note
-from brim.history.priority import NAMES
+from brim.history.names import has_value, names_in, single_places, values_in
 from brim.history.repeats import Repeats
 from brim.history.rules import asks_for_thinking
 from brim.history.turns import Repair, Turns
@@ -28,7 +26,6 @@ from brim.meter.words import terms
 from brim.receipts.receipt import Part, handle
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import mark, shrink
-from brim.truncate.failure import reports_failure
 from brim.truncate.json_parts import Parts
 from brim.truncate.parts import LONG_LINE, TextParts, whole_part
 from brim.wire.base import GONE as REMOVED
@@ -36,8 +33,6 @@ from brim.wire.base import changed
 from brim.wire.message import MEDIA, Message, Path, Piece, results_of
 from brim.wire.values import json_of
 
-_LONG_TEXT = 100_000
-"""Characters above which the parts of a text are cached with the history, not in the common memo."""
 SHOWN_HANDLE = 11
 """Characters of a handle in a prompt."""
 _OWN_WORDS = 150
@@ -108,7 +103,6 @@ class Forms:
         self.handles = False
         """Whether the mark in a shortened result shows its handle, for a model that can ask for the whole."""
         self.media = MediaIndex(turns)
-        self.ledger = Ledger(turns)
         self._repeats = Repeats(turns)
         self._parts = (0, dict[tuple[int, int], Part]())
         self._forget()
@@ -116,7 +110,7 @@ class Forms:
     def _forget(self) -> None:
         self._valid = self._turns.order, self.handles
         self._seen = 0
-        self._large: dict[tuple[str, bool], Parts] = {}
+        self._divided: dict[tuple[int, int], Parts] = {}
         self._owed: int | None = None
         self._instruction: int | None = None
         self._made: dict[tuple[str, int], Any] = {}
@@ -143,24 +137,18 @@ class Forms:
 
     def texts(self, position: int, at: int) -> Parts:
         """Return the parts of a text of a message; the arguments of a call are one."""
-        message = self._turns.messages[position]
-        piece = message.pieces[at]
-        if piece.kind == "call":
-            return whole_part(piece.text)
-        return self._divided(piece.text, own=piece.kind == "text" and not self._turns.printed(position))
+        parts = self._divided.get((position, at))
+        if parts is None:
+            piece = self._turns.messages[position].pieces[at]
+            own = piece.kind == "text" and not self._turns.printed(position)
+            parts = whole_part(piece.text) if piece.kind == "call" else parts_of(piece.text, own=own)
+            self._divided[position, at] = parts
+        return parts
 
     def density(self, position: int, at: int) -> float:
         """Return the tokens of a character of a text, at most one."""
         text = self._turns.messages[position].pieces[at].text
         return min(1.0, self._turns.chat.text(text) / len(text))
-
-    def _divided(self, text: str, *, own: bool = False) -> Parts:
-        """Return the parts of a text; those of a long one are cached here, since a few would fill the common memo."""
-        if len(text) <= _LONG_TEXT:
-            return parts_of(text, own=own)
-        if (text, own) not in self._large:
-            self._large[text, own] = parts_of(text, own=own)
-        return self._large[text, own]
 
     def parts(self, generation: int) -> dict[tuple[int, int], Part]:
         """Return a cache of the receipt's parts for dropped turns, by range of positions.
@@ -170,12 +158,6 @@ class Forms:
         if self._parts[0] != generation:
             self._parts = (generation, {})
         return self._parts[1]
-
-    def note_room(self, digits: int, budget: int, *, classes: bool) -> int:
-        """Return the most tokens that a note can take, if numbers of turns have `digits` digits."""
-        most, chat = 10**digits - 1, self._turns.chat
-        shares = dict.fromkeys(NAMES, most) if classes else None
-        return chat.frame("user") + chat.text(note(most, most, budget, budget, self._turns.meter.unit, shares)) + 4
 
     def whole(self, position: int) -> Form:
         """Return a message unchanged."""
@@ -250,15 +232,11 @@ class Forms:
         return found
 
     def tells(self, position: int) -> bool:
-        """Return whether a message states something: words of the agent, a failure, or words of the task."""
+        """Return whether a message states something: words of the agent, or a line with words of the task."""
         message = self._turns.messages[position]
         if message.role == "assistant":
             return any(piece.kind == "text" and len(piece.text) > _SPOKEN for piece in message.pieces)
-        return any(
-            part in self._asked(position, at) or reports_failure(self.texts(position, at).part(part))
-            for at, shown in self.shown(position).items()
-            for part in shown
-        )
+        return any(self._asked(position, at) for at in self.shown(position))
 
     @_made_once
     def asks(self, position: int) -> bool:
@@ -266,6 +244,13 @@ class Forms:
         said = self._turns.messages[position].said()
         found = (sentence.strip() for sentence in _SENTENCE.findall(said))
         return all(sentence.endswith(_ASKING) for sentence in found if sentence) and not any(values_in(said))
+
+    @_made_once
+    def has_values(self, position: int) -> bool:
+        """Return whether a message states an exact value under a key."""
+        return any(
+            any(values_in(piece.text)) for piece in self._turns.messages[position].pieces if piece.kind == "text"
+        )
 
     @_made_once
     def spare(self, position: int) -> Form:
@@ -291,18 +276,20 @@ class Forms:
             if piece.kind == "output":
                 again = at in owners and owners[at] in marks
                 if not again and len(text) > _SHORT_RESULT and count(text) > tokens(_SHORT_RESULT):
-                    shown = (*self._asked(position, at), *self._ending(text), *self._heard(position, at))
+                    shown = (*self._asked(position, at), *self._ending(position, at), *self._heard(position, at))
                     yield at, [*dict.fromkeys(shown)]
             elif piece.kind == "call" and self.brief_call(piece, self._turns.tokens(_LONG_VALUE)):
                 yield at, ()
             elif piece.kind == "text" and piece.at and (printed or message.role == "assistant") and at not in marks:
                 size = count(text) if len(text) > _OWN_WORDS else 0
                 if size > tokens(_OWN_WORDS):
-                    yield at, self._divided(text).ending() if printed else self._own_words(position, at, _OWN_WORDS)
+                    parts = self.texts(position, at)
+                    yield at, parts.ending() if printed else self._own_words(position, at, _OWN_WORDS)
 
-    def _ending(self, text: str) -> list[int]:
+    def _ending(self, position: int, at: int) -> list[int]:
         """Return the parts of a result that show how it ended, without what a program appended."""
-        parts, end = self._divided(text), body(text)
+        parts, text = self.texts(position, at), self._turns.messages[position].pieces[at].text
+        end = body(text)
         if end == len(text) or not isinstance(parts, TextParts):
             return parts.ending()
         alone = TextParts(text[:end])
@@ -368,17 +355,9 @@ class Forms:
     @_made_once
     def names(self, position: int) -> frozenset[str]:
         """Return the names that the spare form of a message shows."""
-        return frozenset(self._names_shown(position))
-
-    def _names_shown(self, position: int) -> Iterator[str]:
-        shown = self.shown(position)
-        for at, piece in enumerate(self._turns.messages[position].pieces):
-            if at in shown:
-                parts = self.texts(position, at)
-                for part in shown[at]:
-                    yield from (name for name, _ in names_in(parts.part(part)))
-            elif piece.kind in _CUTTABLE:
-                yield from (name for name, _ in names_in(piece.text))
+        turns, raw = self._turns, self.spare(position).raw
+        pieces = turns.wire.read(raw, turns.indexes[position]).pieces
+        return frozenset(name for piece in pieces if piece.kind in _CUTTABLE for name, _ in names_in(piece.text))
 
     def _excerpt(self, position: int, chosen: Chosen) -> Form:
         if position == self._owed:
@@ -393,7 +372,7 @@ class Forms:
         opaque = [piece for piece in message.pieces if piece.kind == "opaque" and not _is_pinned(piece)]
         for at, piece in enumerate(message.pieces):
             if piece.kind == "result":
-                edits += self._result(message, at, contents[at], chosen, marks.get(at, ""))
+                edits += self._result(position, at, contents[at], chosen, marks.get(at, ""))
             elif at in chosen and piece.kind != "call" and at not in inner:
                 edits.append((piece, self.texts(position, at).show(chosen[at])))
             elif at in marks and piece.kind == "text":
@@ -408,9 +387,10 @@ class Forms:
         return made if turns.wire.told or turns.wire.batches else self.without_thinking(position, made)
 
     def _result(
-        self, message: Message, at: int, members: Sequence[int], chosen: Chosen, again: str
+        self, position: int, at: int, members: Sequence[int], chosen: Chosen, again: str
     ) -> Iterator[tuple[Any, str]]:
         """Yield the edits of a result: of each text, or of the whole if it has images or other parts."""
+        message = self._turns.messages[position]
         inner = [(i, message.pieces[i]) for i in members]
         texts = [(i, piece) for i, piece in inner if piece.kind == "output"]
         if again:
@@ -420,7 +400,7 @@ class Forms:
         if self.handles and any(i in chosen for i, _ in texts):
             recall = handle("\n".join(piece.text for _, piece in texts))[:SHOWN_HANDLE]
         shown = [
-            (piece, self._divided(piece.text).show(chosen[i], recall) if i in chosen else piece.text)
+            (piece, self.texts(position, i).show(chosen[i], recall) if i in chosen else piece.text)
             for i, piece in texts
         ]
         others = Counter(piece.kind for _, piece in inner if piece.kind not in ("output", "remainder"))
@@ -455,9 +435,8 @@ class Forms:
         if not values:
             return whole
         raw = changed(whole.raw, values)
-        if wire.objects:  # An object is written differently from its text.
-            units = chat.units(wire.read(raw, turns.indexes[position]))
-        return Form(raw, units) if units < whole.units else whole
+        made = self.counted(position, raw) if wire.objects else Form(raw, units)  # An object differs from its text.
+        return made if made.units < whole.units else whole
 
     def brief_call(self, piece: Piece, longest: int) -> str | None:
         """Return the arguments of a call with marks for its long values; `None` if there are none."""
@@ -471,8 +450,11 @@ class Forms:
 
     def without(self, position: int, message: Message, pieces: Collection[Piece]) -> Form:
         """Return a message without some of its pieces."""
+        return self.counted(position, self._turns.wire.without(message, pieces))
+
+    def counted(self, position: int, raw: Any) -> Form:
+        """Return a changed message with its tokens."""
         turns = self._turns
-        raw = turns.wire.without(message, pieces)
         return GONE if raw is None else Form(raw, turns.chat.units(turns.wire.read(raw, turns.indexes[position])))
 
     def without_media(self, position: int) -> Form:
@@ -536,13 +518,6 @@ class Forms:
                 gone.append(piece)
         return self.without(position, message, gone)
 
-    def recounted(self, position: int, form: Form) -> Form:
-        """Return a form from another meter, counted by this one."""
-        if form.raw is None:
-            return Form(None, 0)
-        turns = self._turns
-        return Form(form.raw, turns.chat.units(turns.wire.read(form.raw, turns.indexes[position])))
-
     @property
     def floor(self) -> int:
         """The least tokens of a cut text: a few, and the shortest mark."""
@@ -586,10 +561,9 @@ class Forms:
                 text = "{}" if empty else self._cut(piece, level)
                 edits.setdefault(position, {})[piece.at] = self._turns.wire.value(piece, text)
                 units[position] += self._turns.chat.text(text) - size
-        raws = {at: changed(forms[at].raw, edits[at]) for at in edits}
-        if self._turns.wire.objects:  # An object is written differently from its text.
-            units |= {at: self._turns.chat.units(self._turns.wire.read(raw, at)) for at, raw in raws.items()}
-        return {**forms, **{at: Form(raw, units[at]) for at, raw in raws.items()}}
+        raws, objects = {at: changed(forms[at].raw, edits[at]) for at in edits}, self._turns.wire.objects
+        made = {at: self.counted(at, raw) if objects else Form(raw, units[at]) for at, raw in raws.items()}
+        return {**forms, **made}
 
     @property
     def _nothing(self) -> int:

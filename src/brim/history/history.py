@@ -10,7 +10,7 @@ from brim.history.forms import Forms
 from brim.history.history_fit import HistoryFit
 from brim.history.names import NameIndex
 from brim.history.options import Options, TurnOptions
-from brim.history.prompt import shared_messages, shared_units
+from brim.history.prompt import shared_messages
 from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
@@ -190,41 +190,12 @@ class History:
             InvalidValue: an argument is invalid.
         """
         chosen = Options.of("fit_messages", options)
-        before = {"tools": tools, "system": system, "fields": shown_fields(fields)}
-        counted = self.extra_units(**before)
-        within = budget_of(budget, self._model)
-        fitted = self.fit_counted(within, before, counted, chosen, self.last, capture=capture)
+        before = {"tools": tools, "system": system, "fields": shown_fields(fields) or None}
+        extra, exact = self.extra_units(**before)
+        plan = self.plan(budget_of(budget, self._model), extra, chosen, self.last.stable)
+        fitted = self.fitted(plan, before, self.last, exact=exact, capture=capture)
         self.last = fitted.last
         return fitted
-
-    def fit_counted(
-        self,
-        budget: int,
-        before: Mapping[str, Any],
-        counted: tuple[Mapping[str, int], bool],
-        options: Options,
-        last: LastFit,
-        *,
-        capture: bool = False,
-    ) -> Fitted:
-        """Return as much of the history as fits, for a caller who has counted what comes before it.
-
-        Nothing is remembered: the caller keeps the `last` of the result for the next fit.
-
-        Args:
-            budget: tokens for everything.
-            before: what comes before the messages: tools, system prompt and other fields.
-            counted: its tokens, as `extra_units` returns them.
-            options: the options of the turns.
-            last: what the last fit passed on.
-            capture: whether the receipt's JSON holds the messages.
-
-        Raises:
-            DoesNotFit: the messages that always stay are bigger than the budget.
-        """
-        extra, exact = counted
-        shown = {**before, "fields": shown_fields(before["fields"]) or None}
-        return self.fitted(self.plan(budget, extra, options, last.stable), shown, last, exact=exact, capture=capture)
 
     def plan(
         self,
@@ -306,7 +277,8 @@ class History:
         elif fit.stable is not None:
             shown = fit.last_prompt().messages
         messages, stable = tuple(sent.messages), fit.stable
-        prefix = shared_units(shown, messages, sent.units, sum(fit.extra.values()) - fit.extra["reply"])
+        before_messages = sum(fit.extra.values()) - fit.extra["reply"]
+        prefix = before_messages + sum(sent.units[: shared_messages(shown, messages)]) if shown else 0
         record = HistoryRecord(
             fit=fit,
             used=used,
@@ -322,7 +294,8 @@ class History:
         held = None if stable is None else stable.held
         still = messages if held is None else messages[: len(messages) + held.bound - held.length]
         values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
-        return Fitted(*values, _prefix=prefix, _settled=lambda: shared_messages(shown[: len(still)], still))
+        settled = shared_messages(shown[: len(still)], still)
+        return Fitted(*values, stable_prefix=prefix, settled=settled)
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:

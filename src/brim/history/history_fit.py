@@ -17,7 +17,7 @@ from brim.history.ladder import Ladder
 from brim.history.names import NameIndex, names_in
 from brim.history.note import note as written
 from brim.history.options import Options, check_stable
-from brim.history.priority import distribution
+from brim.history.priority import NAMES, distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
 from brim.history.ranking import Ranking
 from brim.history.rules import binds
@@ -38,6 +38,8 @@ _FRESH = 0.1
 """Least share of these tokens that a cut must find free for newer turns; with less, the whole history is cut anew."""
 _OUTGROWN = 1.25
 """Factor by which the budget must grow before a cut is made anew."""
+_SPARE = 4
+"""Tokens that a note may take more where it is joined to a message."""
 _SUMMARY = 10
 """A summary of dropped turns takes at most one tenth of the budget."""
 
@@ -109,7 +111,7 @@ class HistoryFit:
         room = self.room
         if self.stable is None:
             self.seen = len(self.turns)
-            if self.size > room or self._is_recent_over() or self._over_cap():
+            if self.size > room or self._caps():
                 self._cut(room)
             return
         check_stable(self.options)
@@ -247,17 +249,18 @@ class HistoryFit:
             if self.room < 0:
                 raise self._refusal(0, 0)
             return
-        essential = self.essential()
-        self._cap_recent()
+        essential, caps = self.essential(), self._caps()
+        if self.newest in caps:
+            self._cap(self.newest, caps.pop(self.newest))
         self._cap_newest(essential, room)
         need = self.cost(essential)
         if need > self.room:
             self._cut_essential(essential)
         elif need > room:
             self.spans = ranges(essential)
-        elif self.size > room or self._over_cap():
+        elif self.size > room or caps:
             left = self._left(room, need, share) - self._note_room()
-            uncut = self._cap_older()
+            uncut = {turn for turn, cap in caps.items() if not self._cap(turn, cap)}
             order = self.ranking.order(self.options, essential, left)
             self._choose(essential, [turn for turn in order if turn not in uncut], max(0, left))
             self.is_new = self.options.note and left >= 0 and self.left_out() > 0
@@ -297,32 +300,19 @@ class HistoryFit:
 
     def apply_caps(self) -> None:
         """Cut the turns that are over their caps, even if the history fits."""
-        self._cap_recent()
-        self._cap_older()
+        for turn, cap in self._caps().items():
+            self._cap(turn, cap)
 
-    def _over_cap(self) -> list[int]:
-        """Return the older turns that are over their cap and may be cut; the note of an earlier fit does not count."""
-        older = self.options.older
-        if older is None:
-            return []
-        spared, noted = {*self.essential(), *self.turns.notes}, self.turns.noted
-        others = (turn for turn in range(len(self.turns.starts)) if turn not in spared)
-        return [turn for turn in others if self.cost([turn]) - noted.get(turn, 0) > older]
-
-    def _cap_older(self) -> set[int]:
-        """Cut the turns that are over their cap, and return those that cannot be cut so far."""
-        return {turn for turn in self._over_cap() if not self._cap(turn, self.options.older or 0)}
-
-    def _is_recent_over(self) -> bool:
-        """Return whether the newest turn is over its cap and may be cut."""
-        recent = self.options.recent
-        return bool(recent is not None and self.turns.starts) and (
-            self.cost([self.newest]) > (recent or 0) and self.newest not in self._uncut()
-        )
-
-    def _cap_recent(self) -> None:
-        if self._is_recent_over():
-            self._cap(self.newest, self.options.recent or 0)
+    def _caps(self) -> dict[int, int]:
+        """Return the turns that are over their cap and may be cut, each with its cap."""
+        turns, recent, older, caps = self.turns, self.options.recent, self.options.older, dict[int, int]()
+        if older is not None:
+            spared, noted = {*self.essential(), *turns.notes}, turns.noted  # The note of an earlier fit does not count.
+            others = (turn for turn in range(len(turns.starts)) if turn not in spared)
+            caps = {turn: older for turn in others if self.cost([turn]) - noted.get(turn, 0) > older}
+        if recent is not None and turns.starts and self.newest not in self._uncut():
+            caps |= {self.newest: recent} if self.cost([self.newest]) > recent else {}
+        return caps
 
     def _uncut(self) -> set[int]:
         """Return the turns that may not be cut."""
@@ -437,9 +427,11 @@ class HistoryFit:
         """Return the most tokens that the note with a summary can take."""
         if not self.options.note:
             return 0
-        digits = len(str(len(self.turns.starts)))
-        room = self.forms.note_room(digits, self.budget, classes="priority" in self.options.ways)
-        return room + (self.budget // _SUMMARY if self.options.summarise else 0)
+        most, chat = 10 ** len(str(len(self.turns.starts))) - 1, self.turns.chat
+        shares = dict.fromkeys(NAMES, most) if "priority" in self.options.ways else None
+        text = written(most, most, self.budget, self.budget, self.turns.meter.unit, shares)
+        summary = self.budget // _SUMMARY if self.options.summarise else 0
+        return chat.frame("user") + chat.text(text) + _SPARE + summary
 
     def _summary(self) -> str:
         """Return a summary of the turns that are dropped; empty without the option `summarise`."""
@@ -556,7 +548,7 @@ class HistoryFit:
         counted = held.meter == turns.meter.name
         for position, kept in held.edits.items():
             if position not in self.edits and position not in held.unanswered:
-                self._edit({position: kept if counted else self.forms.recounted(position, kept)})
+                self._edit({position: kept if counted else self.forms.counted(position, kept.raw)})
         edges = [turns.turn_of(position) for span in held.kept for position in span]
         if edges[1:] and (edges[0] > 0 or len(edges) > 2):
             self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(turns.starts)], strict=True))

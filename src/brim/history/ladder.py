@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from brim.errors import DoesNotFit
 from brim.history.forms import Form, Forms
 from brim.history.names import NameIndex, names_in
 from brim.history.telling import telling
@@ -93,12 +92,11 @@ class Ladder:
             return
         turns = [*self._not_repeated()]
         self._choice = {*turns}
-        self._keep_newest(turns)
         spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
         prose = self._prose(spoken)
         self._told = self._statements(spoken)
         self._offer(turns, forms.gist, _HALF)
-        told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn]))
+        told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn], -turn))
         self._offer([*told, *filter(self._tells, turns)], self._stated, _HALF)
         self._offer(sorted(turns, key=prose.__contains__), forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
@@ -119,11 +117,10 @@ class Ladder:
         return sorted(self.kept, reverse=True)
 
     def _prose(self, spoken: Iterable[int]) -> set[int]:
-        """Return the turns with long words of a person and no exact value that is still valid."""
-        turns, ledger = self.turns, self.forms.ledger
-        ledger.keep_up()
+        """Return the turns with long words of a person and no exact value."""
+        turns = self.turns
         long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
-        return {turn for turn in long if not any(map(ledger.current, turns.members(turn)))}
+        return {turn for turn in long if not any(map(self.forms.has_values, turns.members(turn)))}
 
     def _statements(self, spoken: Iterable[int]) -> dict[int, float]:
         """Return the turns in which a person states something, each with how much it tells for its length.
@@ -141,22 +138,6 @@ class Ladder:
     def _tells(self, turn: int) -> bool:
         """Return whether a turn states something."""
         return any(map(self.forms.tells, self.turns.members(turn)))
-
-    def _keep_newest(self, turns: Sequence[int]) -> None:
-        """Keep the words and calls of the newest turn, cut if necessary: the next step follows from it."""
-        if not turns:
-            return
-        turn = turns[0]
-        cost, forms = self._cost(turn, self.forms.brief)
-        if cost > self.left:
-            if any(self.turns.messages[at].calls for at in forms):
-                return
-            try:
-                whole = {at: self.forms.whole(at) for at in forms}
-                forms = self.forms.shortened(whole, self.left, self.forms.legible)
-            except DoesNotFit:
-                return
-        self._take(turn, forms, "brief")
 
     def _offer(
         self,
@@ -248,9 +229,8 @@ class Ladder:
         for use in self.names.unseen(shown):
             if use.piece in self._open(use.position):
                 line = use.position, use.piece, forms.texts(use.position, use.piece).part_at(use.start)
-                worth[line] = worth.get(line, 0.0) + use.worth * (
-                    1 + use.position / len(turns)
-                )  # Newer ones are worth more.
+                newness = 1 + use.position / len(turns)
+                worth[line] = worth.get(line, 0.0) + use.worth * newness
         ranked = []
         for line, value in worth.items():
             position, piece, part = line

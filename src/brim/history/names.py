@@ -4,16 +4,14 @@ A name is a path, an id or an identifier. An agent has to write it letter by let
 Each message is read for names once, and a name that is used again moves to the end of the index, so a fit finds the
 newest names without looking at all of them.
 
-The ledger has the exact values that messages state under a key; the newest value counts. An id, a port, a path or a
-checksum cannot be guessed, and a summary in words loses it. So a message with such values is kept before a long one
-without, and a message whose values were all corrected later is dropped first.
+An exact value that a message states under a key, such as an id, a port or a checksum, cannot be guessed, and a summary
+in words loses it. So a person's message with such values is kept before a long one without.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -36,7 +34,7 @@ _REACH = 400_000
 _TRIES = 3_000
 """The newest names, as many as one fit looks at: more than fit a window of 100,000 tokens."""
 _WRITTEN = 4
-"""Weight of a use by the agent or a person; a use in a result counts 1. Without weights, need recall is 0.013 lower."""
+"""Weight of a use by the agent or a person; a use in a result counts 1. Without, short answers are lost."""
 _MOST_WORTH = 8
 """The most that a name counts, however often it is used."""
 _PLACES: Memo[array[int]] = Memo()
@@ -122,27 +120,6 @@ _EXACT = re.compile(r"\d|[/\\|@_]|[a-z][A-Z]")
 _VALUE_REACH = 200_000
 """Characters of a text that are searched for values."""
 _FOUND: Memo[tuple[tuple[str, str], ...]] = Memo()
-
-
-class Ledger(MessageIndex):
-    """The keys that messages state, and which message stated each last."""
-
-    def _forget(self) -> None:
-        self._latest: dict[str, int] = {}
-        """The position of the message that stated each key last."""
-        self._current: Counter[int] = Counter()
-        """How many keys each message was the last to state, by position."""
-
-    def _add(self, position: int, message: Message) -> None:
-        for piece in message.pieces:
-            for key, _ in values_in(piece.text) if piece.kind in ("text", "output") else ():
-                self._current[self._latest.get(key, position)] -= key in self._latest
-                self._latest[key] = position
-                self._current[position] += 1
-
-    def current(self, position: int) -> int:
-        """Return how many keys a message was the last to state."""
-        return self._current[position]
 
 
 def values_in(text: str) -> tuple[tuple[str, str], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.forms import Form
@@ -49,18 +49,6 @@ def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
     if not note:
         return 0
     return turns.chat.text(note) + (0 if _joined(turns, kept) else turns.chat.frame("user"))
-
-
-def shared_units(last: Sequence[Any], messages: Sequence[Any], units: list[int], before: int) -> Callable[[], int]:
-    """Return a function that counts the start that a prompt shares with the last one.
-
-    Args:
-        last: the messages of the last prompt; empty if there was none.
-        messages: the messages of this one.
-        units: the tokens of each.
-        before: tokens before the messages in both.
-    """
-    return lambda: before + sum(units[: shared_messages(last, messages)]) if last else 0
 
 
 def shared_messages(last: Sequence[Any], messages: Sequence[Any]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -43,8 +43,8 @@ class HistoryRecord:
 
     fit: HistoryFit
     used: int
-    prefix: Callable[[], int]
-    """Returns the tokens that the prompt shares with the last one."""
+    prefix: int
+    """Tokens that the prompt shares with the last one."""
     meter: str | None
     """The name of the meter, if it was chosen by name."""
     stable: Stable | None
@@ -90,7 +90,7 @@ class HistoryRecord:
             policy="truncate_then_continue",
             fill="order",
             order="given",
-            stable_prefix=self.prefix(),
+            stable_prefix=self.prefix,
             history=self._history(),
             capture=self._capture(),
             captured=self.captured,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 from brim.errors import InvalidValue
@@ -29,37 +29,55 @@ _MOST_TERMS = 20
 """Terms of a query that are used; of a long query, the rarest."""
 _LONG = 2
 """A text of more than twice the median size is long, and ranks lower."""
+_SPREAD = 0.6
+"""The weight of a neighbour's words; of the next one the square, and so on."""
+_REACH = 6
+"""Texts of usual length that the first and the last text are taken to have beside them."""
+_FAINT = 0.03
+"""Amounts of a term up to this do not count: the texts are too far from a match."""
+_SPEAKER_NAMED = 1.3
+"""The weight of a text whose speaker the query names. Without, recall is 0.014 lower."""
+_LONGEST_NAME = 60
+"""Characters at the start of a text that are searched for its speaker."""
+_SPEAKER = re.compile(r"([^\W\d_][^\s:]*(?: [^\s:]+){0,2}): ")
+"""The one to three words before a colon with which a text starts."""
 
 
-class TermIndex:
+class Relevance:
     """A growing index of texts, ranked by a query."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, conversation: bool = True) -> None:
+        """Start an empty index.
+
+        `conversation` says whether the texts follow each other, so that a text near a match is relevant too, and begin
+        with the name of their speaker if that is known.
+        """
+        self._conversation = conversation
         self._lengths: list[int] = []
         """How many terms each text has."""
-        self._postings: dict[str, list[int]] = {}
-        """For each term the numbers of its texts, each followed by its frequency."""
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        """For each term the numbers of its texts, each with its frequency."""
         self._kin: dict[str, list[str]] = {}
         """The terms that start with the same letters."""
         self._halves: list[float] = []
         """For each text the amount of a term that scores half of the maximum."""
+        self._said_by: dict[str, list[int]] = {}
+        """For each term of a speaker's name the numbers of the texts."""
 
     def __len__(self) -> int:
         return len(self._lengths)
 
     def add(self, text: str) -> None:
         """Index one more text."""
-        found = terms(text)
-        number = len(self._lengths)
+        number, found = len(self._lengths), terms(text)
         self._lengths.append(len(found))
-        postings = self._postings
         for term, times in Counter(found).items():
-            if term in postings:
-                postings[term] += (number, times)
-            else:
-                postings[term] = [number, times]
-                if _has_kin(term):
-                    self._kin.setdefault(term[:_KIN_LETTERS], []).append(term)
+            if term not in self._postings and _has_kin(term):
+                self._kin.setdefault(term[:_KIN_LETTERS], []).append(term)
+            self._postings.setdefault(term, []).append((number, times))
+        speaker = _SPEAKER.match(text[:_LONGEST_NAME]) if self._conversation else None
+        for term in set(terms(speaker[1])) if speaker else ():
+            self._said_by.setdefault(term, []).append(number)
 
     def rank(self, query: str, sizes: Sequence[int] | None = None, own: Collection[int] = ()) -> list[int]:
         """Return the number of every text, the most relevant first, and the newest first among equals.
@@ -75,29 +93,24 @@ class TermIndex:
     def scores(self, query: str, own: Collection[int] = ()) -> list[float]:
         """Return how relevant each text is, from 0 for one that does not match; `own` texts do not."""
         scores = [0.0] * len(self._lengths)
-        wanted = self._wanted(query, own)
-        if wanted:
-            usual = _usual(self._lengths)
-            halves = self._caught_up(usual)
-            for term, weight in wanted:
-                for start, amounts in self._runs(self._amounts(term, _LONG * usual, own)):
-                    for number, amount in enumerate(amounts, start):
-                        scores[number] += weight * amount / (amount + halves[number])
+        wanted, usual = self._wanted(query, own), _usual(self._lengths)
+        halves = self._caught_up(usual) if wanted else []
+        for term, weight in wanted:
+            amounts = self._amounts(term, _LONG * usual, own)
+            for number, amount in enumerate(spread(amounts) if self._conversation else amounts):
+                if amount > _FAINT:
+                    scores[number] += weight * amount / (amount + halves[number])
+        for number in {number for term in terms(query) for number in self._said_by.get(term, ())}:
+            scores[number] *= _SPEAKER_NAMED
         return scores
-
-    def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:
-        """Yield runs of neighbouring texts that a term counts for: the first text, and the amount in each."""
-        for number, amount in having:
-            yield number, (amount,)
-
-    def _around(self, clipped: Sequence[int], usual: int) -> Sequence[float]:  # noqa: ARG002 - for those with neighbours
-        """Return the length of each text for its score."""
-        return clipped
 
     def _caught_up(self, usual: int) -> list[float]:
         """Return the amounts that score half of the maximum; new texts change them."""
         if len(self._halves) < len(self._lengths):
-            around = self._around([min(length, _LONG * usual) for length in self._lengths], usual)
+            around: Sequence[float] = [min(length, _LONG * usual) for length in self._lengths]
+            if self._conversation:
+                beyond = [usual] * _REACH
+                around = spread([*beyond, *around, *beyond])[_REACH:-_REACH]
             slope = _SATURATION * _LENGTH * len(around) / sum(around)
             self._halves = [_SATURATION * (1 - _LENGTH) + slope * length for length in around]
         return self._halves
@@ -114,22 +127,20 @@ class TermIndex:
 
     def _having(self, term: str, own: Collection[int]) -> int:
         """Return how many texts have a term, without those in `own`."""
-        postings = self._postings.get(term, [])
-        return len(postings) // 2 - sum(number in own for number in postings[::2]) if own else len(postings) // 2
+        return sum(number not in own for number, _ in self._postings.get(term, ()))
 
     def _rarity(self, having: int) -> float:
         """Return the weight of a term by the number of texts that have it: the fewer, the higher."""
         # Rounded, since the last bit of a logarithm differs between machines.
         return round(math.log1p((len(self._lengths) - having + 0.5) / (having + 0.5)), 6)
 
-    def _amounts(self, term: str, long: int, own: Collection[int]) -> Iterator[tuple[int, float]]:
-        """Yield the texts that have a term with its frequency, which is scaled down for a long text."""
-        postings, lengths = self._postings[term], self._lengths
-        for number, times in zip(postings[::2], postings[1::2], strict=True):
-            if number in own:
-                continue
-            length = lengths[number]
-            yield number, times if length <= long else times * long / length
+    def _amounts(self, term: str, long: int, own: Collection[int]) -> list[float]:
+        """Return the frequency of a term in each text, scaled down for a long text."""
+        amounts = [0.0] * len(self._lengths)
+        for number, times in self._postings[term]:
+            if number not in own:
+                amounts[number] = times * min(1, long / self._lengths[number])
+        return amounts
 
 
 def ordered(scores: Sequence[float], sizes: Sequence[int] | None = None) -> list[int]:
@@ -163,49 +174,6 @@ def _usual(sizes: Sequence[int]) -> int:
     return max(1, sorted(sizes)[len(sizes) // 2]) if sizes else 1
 
 
-_SPREAD = 0.6
-"""The weight of a neighbour's words; of the next one the square, and so on."""
-_REACH = 6
-"""Neighbours on each side that a term reaches; beyond, its weight is below 0.03."""
-_SPEAKER_NAMED = 1.3
-"""The weight of a text whose speaker the query names. Without, recall is 0.014 lower."""
-_LONGEST_NAME = 60
-"""Characters at the start of a text that are searched for its speaker."""
-_SPEAKER = re.compile(r"([^\W\d_][^\s:]*(?: [^\s:]+){0,2}): ")
-"""The one to three words before a colon with which a text starts."""
-
-
-class Relevance(TermIndex):
-    """An index of the texts of a conversation, in which a text near a match is relevant too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._said_by: dict[str, list[int]] = {}
-        """For each term of a speaker's name the numbers of the texts."""
-
-    def add(self, text: str) -> None:
-        """Index one more text, and the name of its speaker if it starts with one."""
-        if speaker := _SPEAKER.match(text[:_LONGEST_NAME]):
-            for term in set(terms(speaker[1])):
-                self._said_by.setdefault(term, []).append(len(self))
-        super().add(text)
-
-    def scores(self, query: str, own: Collection[int] = ()) -> list[float]:
-        """Return how relevant each text is, from 0 for one that does not match; `own` texts do not."""
-        scores = super().scores(query, own)
-        for number in {number for term in terms(query) for number in self._said_by.get(term, ())}:
-            scores[number] *= _SPEAKER_NAMED
-        return scores
-
-    def _runs(self, having: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Sequence[float]]]:
-        for start, amounts in _stretches(having, len(self)):
-            yield start, spread(amounts)
-
-    def _around(self, clipped: Sequence[int], usual: int) -> Sequence[float]:
-        beyond = [usual] * _REACH  # The first and the last have neighbours on one side only.
-        return spread([*beyond, *clipped, *beyond])[_REACH:-_REACH]
-
-
 def spread(amounts: Sequence[float]) -> list[float]:
     """Return the amounts, each with the shares that it receives from its neighbours."""
     received = list(accumulate(amounts, lambda carried, own: carried * _SPREAD + own))
@@ -214,22 +182,3 @@ def spread(amounts: Sequence[float]) -> list[float]:
         received[i] += carried
         carried = (carried + amounts[i]) * _SPREAD
     return received
-
-
-def _stretches(having: Iterable[tuple[int, float]], count: int) -> Iterator[tuple[int, list[float]]]:
-    """Yield the stretches of neighbouring texts that a term reaches: the first text, and the amount in each."""
-    start, last = 0, -1
-    amounts: list[float] = []
-    for number, amount in having:
-        if amounts and number - last > 2 * _REACH:
-            yield start, amounts + [0.0] * _REACH
-            amounts = []
-        if not amounts:
-            start = max(0, number - _REACH)
-            amounts = [0.0] * (number - start)
-        else:
-            amounts += [0.0] * (number - last - 1)
-        amounts.append(amount)
-        last = number
-    if amounts:
-        yield start, amounts + [0.0] * min(_REACH, count - last - 1)

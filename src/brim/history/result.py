@@ -24,8 +24,10 @@ class Fitted:
     """What it passes to the next fit."""
     _write: Callable[[], Receipt]
     _receipt: Receipt | None = None
-    _prefix: int | Callable[[], int] = 0
-    _settled: int | Callable[[], int] = 0
+    stable_prefix: int = 0
+    """Tokens at the start of the prompt that it shares with the last one."""
+    settled: int = 0
+    """Messages at the start that were in the last prompt and that the next cut will not change."""
 
     @property
     def stable(self) -> Stable | None:
@@ -36,20 +38,6 @@ class Fitted:
     def held(self) -> HeldCut | None:
         """The kept cut; `None` if there is none."""
         return self.last.held
-
-    @property
-    def stable_prefix(self) -> int:
-        """Tokens at the start of the prompt that it shares with the last one."""
-        if callable(self._prefix):
-            self._prefix = self._prefix()
-        return self._prefix
-
-    @property
-    def settled(self) -> int:
-        """Messages at the start that were in the last prompt and that the next cut will not change."""
-        if callable(self._settled):
-            self._settled = self._settled()
-        return self._settled
 
     @property
     def receipt(self) -> Receipt:

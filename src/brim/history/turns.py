@@ -35,30 +35,6 @@ def fingerprint_after(before: str, message: Message) -> str:
     return text_digest(f"{before}\x1d{message.role}\x1d{pieces}")
 
 
-class Fingerprints:
-    """Fingerprints by length; each message is hashed once."""
-
-    def __init__(self) -> None:
-        self._known: list[str | None] = [""]
-
-    def of(self, messages: Sequence[Message], length: int, leading: int) -> str:
-        """Return the fingerprint of the first messages; the `leading` ones are a system prompt, which may change."""
-        prints, at = self._known, length
-        prints += [None] * (length + 1 - len(prints))
-        while (last := prints[at]) is None:
-            at -= 1
-        for place, message in enumerate(messages[at:length], at):
-            if place < leading:  # A system prompt may contain the time.
-                prints[place + 1] = last = ""
-                continue
-            prints[place + 1] = last = fingerprint_after(last, message)
-        return last
-
-    def forget(self, length: int) -> None:
-        """Forget the fingerprints of more than `length` messages."""
-        del self._known[length + 1 :]
-
-
 @dataclass(frozen=True, slots=True)
 class Repair:
     """A problem of a message, and how it was repaired."""
@@ -106,16 +82,9 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-def ranges(turns: Sequence[int]) -> list[Span]:
+def ranges(turns: Iterable[int]) -> list[Span]:
     """Return sorted turns as ranges."""
-    found: list[Span] = []
-    start = stop = -1
-    for turn in turns:
-        if turn != stop:
-            found.append((start, stop))
-            start = turn
-        stop = turn + 1
-    return [*found[1:], (start, stop)] if turns else []
+    return joined((turn, turn + 1) for turn in turns)
 
 
 def copied(value: Any) -> Any:
@@ -169,7 +138,7 @@ class Turns:
         """Tokens of all turns before each."""
         self.total = 0
         """Tokens of all turns."""
-        self._prints = Fingerprints()
+        self._prints = [""]  # The fingerprint of the first messages, by their number, as far as it was asked for.
         self.fixed = 0
         """Tokens of the system messages."""
         self.system: list[int] = []
@@ -364,8 +333,11 @@ class Turns:
         return bool(self.pairs.open) or bool(self._reasoning)
 
     def fingerprint(self, length: int) -> str:
-        """Return a fingerprint of the first messages, without a system prompt."""
-        return self._prints.of(self.messages, length, self.leading)
+        """Return a fingerprint of the first messages, without a system prompt, which may contain the time."""
+        prints, leading = self._prints, self.leading
+        for at in range(len(prints) - 1, length):
+            prints.append("" if at < leading else fingerprint_after(prints[at], self.messages[at]))
+        return prints[length]
 
     def span(self, turn: int) -> tuple[int, int]:
         """Return the range of positions of a turn."""
@@ -506,7 +478,7 @@ class Turns:
         self.units = [self.units[at] for at in order]
         self.indexes = [self.indexes[at] for at in order]
         self._runs = [place[self._runs[at]] for at in order]
-        self._prints.forget(next(seat for seat, at in enumerate(order) if seat != at))
+        del self._prints[next(seat for seat, at in enumerate(order) if seat != at) + 1 :]
         self.pairs.moved(place)
         if self.task is not None:
             self.task = place[self.task]

@@ -19,7 +19,7 @@ from typing import Any
 from brim.history.embedding import wordllama
 from brim.history.history import History
 from brim.history.options import Embed
-from brim.history.relevance import TermIndex
+from brim.history.relevance import Relevance
 from brim.meter.schemas import ToolCounts
 from brim.receipts.receipt import Part, State, handle
 from brim.wire import definitions
@@ -76,9 +76,9 @@ def relevant_order(
 
 
 @lru_cache(maxsize=8)
-def _index(texts: tuple[str, ...]) -> TermIndex:
+def _index(texts: tuple[str, ...]) -> Relevance:
     """Return an index of texts; an agent sends the same tools with every call, so recent indexes are cached."""
-    index = TermIndex()
+    index = Relevance(conversation=False)
     for text in texts:
         index.add(text)
     return index

@@ -21,6 +21,7 @@ from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.wire import Format
 from brim.wire.message import Message
+from brim.wire.remainder import shown_fields
 
 _RESULT = 200
 """Tokens that memory leaves for the newest turn if it has results."""
@@ -133,13 +134,19 @@ class Context:
             pin: the indexes of messages that stay, and texts in messages that stay.
         """
         options = Options(pin=[*pin] or None)
+        extra, exact = counted
+        shown = {**before, "fields": shown_fields(before["fields"]) or None}
+
+        def fitted(options: Options) -> Fitted:
+            plan = self.history.plan(budget, extra, options, last.stable)
+            return self.history.fitted(plan, shown, last, exact=exact, capture=capture)
+
         if not self._pins:
-            return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
-        pinned = replace(options, pin=[*self._pins, *pin])
+            return fitted(options)
         try:
-            return self.history.fit_counted(budget, before, counted, pinned, last, capture=capture)
+            return fitted(replace(options, pin=[*self._pins, *pin]))
         except DoesNotFit:  # The budget is smaller than at the time of the summary, which is cut then.
-            return self.history.fit_counted(budget, before, counted, options, last, capture=capture)
+            return fitted(options)
 
     @property
     def essential(self) -> int:

@@ -120,8 +120,8 @@ class FixedParts:
             budget,
             fitted.last,
             self._receipt(fitted, units, budget),
-            _prefix=lambda: fitted.stable_prefix,
-            _settled=lambda: fitted.settled,
+            stable_prefix=fitted.stable_prefix,
+            settled=fitted.settled,
         )
 
     def _receipt(self, fitted: Fitted, units: int, budget: int) -> Callable[[], Receipt]:

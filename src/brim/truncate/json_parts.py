@@ -144,14 +144,15 @@ class JsonParts:
     def _rows(self, node: JsonNode, chosen: Sequence[int], recall: str) -> Iterator[str]:
         """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object.
 
-        If a single field is omitted, its key is shown with a mark in its value.
+        If a single field with a text, an object or an array is omitted, its key is shown with a mark in its value.
         """
         inner, gap, at = node.inner, 0, 0
         groups = groupby(chosen, key=lambda part: bisect_right(inner, part, key=lambda each: each.parts[0]) - 1)
         shown = {index: [*parts] for index, parts in groups if index >= 0}  # The key of the value itself comes first.
         others = (each.stop - each.start for index, each in enumerate(inner) if index not in shown)
         missing = [index for index, each in enumerate(inner) if index not in shown]
-        if shown and node.noun == "field" and len(missing) == 1 and inner[missing[0]].divided:
+        lone = inner[missing[0]] if shown and node.noun == "field" and len(missing) == 1 else None
+        if lone and lone.divided:
             shown = dict(sorted({**shown, missing[0]: []}.items()))
         whole = not recall and sum(islice(others, _MARK + 1)) <= _MARK
         for index in range(len(inner)) if whole else shown:
@@ -165,7 +166,10 @@ class JsonParts:
             recall = "" if recall in text else recall
             at = each.before + each.size
         gap += inner[-1].before + inner[-1].size - at
-        if gap:
+        if gap and lone and self.text[lone.value] == '"' and lone.size == 1:
+            note = mark(lone.stop - lone.value - 2, "character", recall)
+            yield f"{self.text[lone.start : lone.value]}{json.dumps(note)}"
+        elif gap:
             yield _member(gap, node.noun, recall)
 
     def ending(self) -> list[int]:

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from brim.meter.base import Meter
-from brim.truncate import truncator
-from brim.truncate.base import Cut, refusal
+from brim.truncate.base import Cut
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick, room_of
 
@@ -24,13 +23,10 @@ _FENCE = re.compile(r"([ \t]*+(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]*+)*+)(?:(`{3,})[
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\r]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t\r]|$)")
-_RAW = re.compile(r" {0,3}<(!--|pre\b|script\b|style\b|textarea\b)", re.IGNORECASE)
-"""HTML blocks that may contain blank lines."""
-_INDENTED = ("  ", "\t")
 
 
 class Block(NamedTuple):
-    """One block and the blank lines after it: a heading, fenced code, a list item, HTML, or a paragraph."""
+    """One block and the blank lines after it: a heading, a fence with its code, a list item, or a paragraph."""
 
     start: int
     stop: int
@@ -38,26 +34,20 @@ class Block(NamedTuple):
     level: int = 0
     """The level of a heading, from one to six."""
     close: int | None = None
-    """The line that closes a fence; `None` if the block is not a fence, or is never closed."""
+    """The line that closes a fence; `None` if the block is not a fence, or cannot be cut inside."""
     single: bool = False
-    """Whether it cannot be cut inside."""
+    """Whether it cannot be cut inside: a fence in a list or a quote, or one that is never closed."""
 
 
 def picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
-    """Return the outline, then blocks from the start, each with its headings; the last failure comes first.
-
-    If no block fits, the text without its fences is cut as a log.
-
-    Raises:
-        DoesNotFit: even that would leave a fence open.
-    """
+    """Return the outline, then blocks from the start, each with its headings; the last failure comes first."""
     found = blocks([parts.part(line).rstrip("\n") for line in range(len(parts))])
     paths, failure = _headings(found), list[int]()
     for line in parts.failures()[-1:]:
         at = bisect_right([block.start for block in found], line) - 1
         failure = [*paths[at], *_around(found[at], line)]
     groups = _ranked(parts, found, paths, room_of(parts.text, limit, meter))
-    return pick(parts, groups, limit, meter, fixed=[failure]) or _bare(parts.text, parts.marker, limit, meter)
+    return pick(parts, groups, limit, meter, fixed=[failure])
 
 
 def _ranked(
@@ -102,19 +92,6 @@ def _around(block: Block, line: int) -> Sequence[int]:
     return range(block.start, block.stop) if block.single else [line]
 
 
-def _bare(text: str, marker: str | None, limit: int, meter: Meter) -> Cut:
-    """Return some lines of the text without its fences.
-
-    Raises:
-        DoesNotFit: they do not fit, the cut itself would open a fence, or there is nothing but fences.
-    """
-    bare = "\n".join(line for line in text.split("\n") if not holds_fence(line))
-    cut = truncator("log", marker).truncate(bare, limit, meter)
-    if not cut.text.strip() or any(map(holds_fence, cut.text.split("\n"))):
-        raise refusal(text, meter.count(text), limit, meter)
-    return Cut(text=cut.text, before=meter.count(text), after=cut.after)
-
-
 def blocks(lines: Sequence[str]) -> list[Block]:
     """Return the blocks of a document, which together contain each of its lines once."""
     found: list[Block] = []
@@ -129,63 +106,36 @@ def blocks(lines: Sequence[str]) -> list[Block]:
     return found
 
 
-def holds_fence(line: str) -> bool:
-    """Return whether the line opens or closes a fence, inside a list or a quote too."""
-    return _FENCE.match(line) is not None
-
-
-def _opens(line: str) -> bool:
-    """Return whether a line opens a fence that is not inside a list or a quote."""
-    fence = _FENCE.match(line)
-    return fence is not None and not fence[1].strip(" ") and len(fence[1]) <= 3
-
-
 def _block(lines: Sequence[str], at: int, unclosed: dict[str, int]) -> Block:
     """Return the block that starts on a line that is not blank, without the blank lines after it.
 
     `unclosed` has the shortest fence of each kind that is never closed, so that no text is searched twice.
     """
-    line = lines[at]
-    if heading := _HEADING.match(line):
+    if heading := _HEADING.match(lines[at]):
         return Block(at, at + 1, len(heading[1]))
-    if _opens(line):
-        close = _closing(lines, at, unclosed)
-        return Block(at, len(lines) if close is None else close + 1, close=close, single=close is None)
-    if raw := _RAW.match(line):
-        ending = "-->" if raw[1] == "!--" else f"</{raw[1].lower()}>"
-        last = next((line for line in range(at, len(lines)) if ending in lines[line].lower()), len(lines) - 1)
-        return Block(at, last + 1, single=True)
-    is_item, margin, end, single = bool(_ITEM.match(line)), len(line) - len(line.lstrip(" ")), at, False
-    while end < len(lines):
+    if fence := _FENCE.match(lines[at]):
+        close = _closing(lines, at, fence, unclosed)
+        if close is None:
+            return Block(at, len(lines), single=True)
+        return Block(at, close + 1, single=True) if fence[1] else Block(at, close + 1, close=close)
+    for end in range(at + 1, len(lines)):
         line = lines[end]
-        if not line.strip():  # A list item goes on below a blank line if that is indented.
-            below = next((text for text in lines[end : end + 9] if text.strip()), "")
-            if not (is_item and below.startswith(_INDENTED)):
-                break
-            end += 1
-            continue
-        underline = _UNDERLINE.match(line)
-        if end > at and underline and not is_item and not lines[at].startswith((">", "    ", "\t")):
+        if (underline := _UNDERLINE.match(line)) and not _ITEM.match(lines[at]):
             return Block(at, end + 1, 1 if underline[1][0] == "=" else 2)
-        nested = is_item and len(line) - len(line.lstrip(" ")) > margin
-        if end > at and not nested and (_HEADING.match(line) or _opens(line) or _ITEM.match(line) or _RAW.match(line)):
-            break
-        close = _closing(lines, end, unclosed) if holds_fence(line) else None
-        single |= holds_fence(line)
-        end = (end if close is None else close) + 1
-    return Block(at, end, single=single)
+        if not line.strip() or any(start.match(line) for start in (_HEADING, _FENCE, _ITEM)):
+            return Block(at, end)
+    return Block(at, len(lines))
 
 
-def _closing(lines: Sequence[str], at: int, unclosed: dict[str, int]) -> int | None:
+def _closing(lines: Sequence[str], at: int, fence: re.Match[str], unclosed: dict[str, int]) -> int | None:
     """Return the line that closes the fence on a line, or `None`."""
-    opening = _FENCE.match(lines[at])
-    fence = (opening[2] or opening[3]) if opening else ""
-    if not opening or len(fence) >= unclosed.get(fence[0], len(fence) + 1):
+    sign, length = (fence[2] or fence[3])[0], len(fence[2] or fence[3])
+    if length >= unclosed.get(sign, length + 1):
         return None
-    quoted = r"[ \t>]*" if opening[1].strip(" ") or len(opening[1]) > 3 else " {0,3}"
-    pattern = re.compile(rf"{quoted}{re.escape(fence[0])}{{{len(fence)},}}[ \t\r]*$")
+    inside = r"[ \t>]*" if fence[1].strip(" ") or len(fence[1]) > 3 else " {0,3}"
+    pattern = re.compile(rf"{inside}{re.escape(sign)}{{{length},}}[ \t\r]*$")
     for line in range(at + 1, len(lines)):
         if pattern.match(lines[line]):
             return line
-    unclosed[fence[0]] = len(fence)
+    unclosed[sign] = length
     return None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from brim.meter.grapheme import boundary_after
 from brim.truncate.base import filled, mark, one_line
-from brim.truncate.failure import failure_places, is_code, last_failure, reports_failure
+from brim.truncate.failure import failure_places, is_code, last_failure
 
 LONG_LINE = 600
 """Characters above which a line is divided: minified code, or prose without line breaks."""
@@ -38,8 +38,6 @@ _LISTED = re.compile(r"\s|[+-](?![+-])|\d{1,9}[:|]")
 """The start of a line in a listing or a diff: indentation, a sign, or a line number."""
 _SHORT_GAP = 40
 """A gap of up to this many characters is shown although it was not chosen: many marks are hard to read."""
-_REPORT = 4
-"""Lines of a failure report that are shown: the last ones, which have the place and the reason."""
 NEAR_END = 3
 """Lines at either end of a result that are searched for a status."""
 
@@ -179,20 +177,10 @@ class TextParts:
         if last is not None and self._is_inside(last):
             last = next((at for at in reversed(telling) if self._tells(at)), last)
         found = [] if last is None else [last]
-        found += [] if failure is None else self._report(self.part_at(failure))
+        found += [] if failure is None else [self.part_at(failure)]
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
         found += [at for at in sorted(edges) if STATUS.search(self.part(at))]
         return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
-
-    def _report(self, failure: int) -> list[int]:
-        """Return a line that reports a failure, and the lines above it that belong to it, such as its place."""
-        found = [failure]
-        for part in range(failure - 1, max(-1, failure - _REPORT), -1):
-            line = self.part(part)
-            if not (line[0].isspace() and line.strip()) and not reports_failure(line):
-                break
-            found.append(part)
-        return found
 
     def _is_inside(self, part: int) -> bool:
         """Return whether a line is a part of a listing or a diff: indented, numbered, or code."""

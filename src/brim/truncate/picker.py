@@ -41,7 +41,6 @@ def pick(
     *,
     fixed: Iterable[Sequence[int]] = ((),),
     show: Callable[[Collection[int]], str] | None = None,
-    gaps: bool = True,
 ) -> Cut | None:
     """Return the fixed parts and as many groups of parts as fit, the most important first; `None` if none fits.
 
@@ -55,7 +54,6 @@ def pick(
         meter: counts.
         fixed: parts that are always shown, as alternatives: the first that fits is used.
         show: renders some parts, or none; by default `parts.show`.
-        gaps: whether to try further groups after one that does not fit.
     """
     chosen = _in_order(parts, groups, room_of(parts.text, limit, meter))
     before = meter.count(parts.text)
@@ -71,7 +69,7 @@ def pick(
             break
     else:
         return None
-    kept, tries = chosen[:n], _TRIES if gaps else 0
+    kept, tries = chosen[:n], _TRIES
     for group in chosen[n + 1 :]:
         size = sum(map(parts.size, group))
         if tries and size * before <= (limit - best.after) * len(parts.text):

@@ -6,12 +6,10 @@ Callers seldom know what a tool returns; its first character, headers or first l
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
-from brim.errors import DoesNotFit
 from brim.meter.base import Meter
 from brim.truncate import log, truncator
 from brim.truncate.base import BaseTruncator, Cut
@@ -71,8 +69,7 @@ class Shape(BaseTruncator):
         kind = kind or _kind_of_text(text)
         if cut is None and kind in ("code", "diff", "markdown"):
             lines = TextParts(text, longest=len(text) + 1, marker=self.marker)
-            with suppress(*() if self.kind else (DoesNotFit,)):
-                cut = import_module(f"brim.truncate.{kind}").picked(lines, limit, meter)
+            cut = import_module(f"brim.truncate.{kind}").picked(lines, limit, meter)
         cut = cut or log.picked(text, limit, meter, self.marker)
         return cut or truncator("ends", self.marker).truncate(text, limit, meter)
 

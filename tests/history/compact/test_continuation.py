@@ -77,13 +77,6 @@ def test_the_text_is_never_over_its_limit(limit, size):
     assert METER.load(made.text(METER, limit)) <= limit
 
 
-def test_a_long_goal_leaves_room_for_the_rest():
-    made = continuation(MESSAGES, goal="Do this. " * 500, meter=METER, limit=300)
-    told = made.text(METER, 300)
-    assert METER.load(told) <= 300
-    assert "Never lose an order." in told
-
-
 def test_a_sub_tick_follows_its_previous():
     first = handed(iteration=3)
     second = handed([user("Go on."), model("I notified the warehouse: done.")], first)
@@ -98,13 +91,6 @@ def test_what_was_handed_over_is_not_taken_for_something_new():
     first = handed()
     second = handed([user(first.text(METER, 700)), model("Well.")], first)
     assert second.lines == tuple(line for line in first.lines if line.kind != "question")
-
-
-def test_what_is_said_again_is_new():
-    first = handed()
-    second = handed([model("The limit is 37 MB. I checked.")], first)
-    said = second.texts("said")
-    assert said.index("The limit is 37 MB.") > said.index("We decided to use queues instead of direct calls.")
 
 
 def test_what_people_said_outlasts_what_a_tool_printed():
@@ -207,10 +193,6 @@ def test_a_limit_needs_its_meter():
         handed().text(limit=10)
     with pytest.raises(InvalidType, match="goal"):
         continuation([], goal=None, meter=METER, limit=10)
-
-
-def test_the_same_context_hands_over_the_same():
-    assert handed().text(METER, 300) == handed().text(METER, 300)
 
 
 def test_a_process_or_port_is_told_until_it_ends():

@@ -101,15 +101,6 @@ def test_what_a_person_says_again_is_where_it_was_said_last():
     assert [line.text for line in lines(said) if line.kind == "told"] == ["No, take PostgreSQL.", "Use SQLite then."]
 
 
-def test_each_line_comes_once():
-    said = [user("Use port 8443 for the shop."), model("Fine."), user("Use port 8443 for the shop.")]
-    assert [line.text for line in lines(said)].count("Use port 8443 for the shop.") == 1
-
-
-def test_lines_have_no_secrets():
-    assert "hunter2" not in str(once(read_text("user", "Never print the password: hunter2x!")))
-
-
 def test_a_line_goes_through_json_and_back():
     line = Line(role="user", kind="told", text="Never.", at=1)
     assert Line.from_dict(line.to_dict()) == line

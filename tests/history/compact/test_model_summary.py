@@ -3,7 +3,7 @@
 import pytest
 
 import brim
-from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
+from brim.errors import DoesNotFit, ModelError, NoProgress
 from brim.history.compact.model_summary import ask, take
 from brim.history.compact.plan import apply, plan
 from brim.testing import PieceMeter, Scripted
@@ -131,11 +131,6 @@ def test_thoughts_and_preambles_are_left_out():
 def test_a_secret_in_the_answer_goes():
     key = "ghp_" + "a1B2c3" * 6
     assert key not in take(planned(), f"The gate squeaks; the walk takes longer. The key is {key}.")
-
-
-def test_what_is_no_text_is_refused():
-    with pytest.raises(InvalidType, match="reply_text"):
-        take(planned(), None)
 
 
 def test_a_whole_round_with_a_model():

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import brim
 import traffic
-from brim.errors import InvalidType, InvalidValue, NoProgress
-from brim.history.compact.mark import SUMMARY_MARK, headed, is_summary
+from brim.errors import InvalidValue, NoProgress
+from brim.history.compact.mark import SUMMARY_MARK, is_summary
 from brim.history.compact.plan import Compacted, apply, plan
 from brim.history.turns import Turns
 from brim.receipts.receipt import handle
@@ -47,15 +47,6 @@ def test_the_newest_turns_the_task_and_the_system_stay_and_a_summary_stands_for_
     assert all(a is b for a, b in zip(done.messages[3:], messages[-6:], strict=True))
     assert made.kept == (0, 1, *range(len(messages) - 6, len(messages)))
     assert made.gone == tuple(range(2, len(messages) - 6))
-
-
-def test_the_numbers_add_up():
-    meter = brim.meter(METER)
-    messages = chat()
-    done = compacted(messages)
-    assert done.before == meter.count_messages(messages)
-    assert done.after == meter.count_messages(done.messages)
-    assert done.freed == done.before - done.after > 0
 
 
 def checked(seed):
@@ -139,14 +130,6 @@ def test_the_next_summary_replaces_the_last_and_reads_it():
         assert first.index in second.texts[second.index]
 
 
-def test_a_last_summary_is_known_by_its_mark_alone():
-    first = compacted(chat(), summary="The port is 8443.")
-    again = plan([*first.messages, *chat()[2:]], meter=METER, room=1_000)
-    assert again.previous == "The port is 8443."
-    assert again.replaced == first.replaced + len(again.said)
-    assert first.index.startswith(again.last.index)
-
-
 def test_a_last_compaction_can_come_from_its_json():
     first = compacted(chat())
     known = Compacted.from_dict(first.to_dict())
@@ -186,11 +169,6 @@ def test_it_does_not_pay_where_little_is_old():
     assert plan(messages, meter=METER, room=20 * older) is None
 
 
-def test_a_summary_alone_is_not_summarised_again():
-    first = compacted(chat(), room=1_000)
-    assert plan(first.messages, meter=METER, room=1_000, previous=first) is None
-
-
 def test_fewer_turns_stay_where_they_leave_no_room_for_a_summary():
     messages = chat(10, 2_000)
     done = plan(messages, meter=METER, room=1_800, keep_turns=8)
@@ -210,12 +188,6 @@ def test_what_is_pinned_stays_in_its_place():
         assert refusal(done.messages, "openai") == ""
     with pytest.raises(InvalidValue, match="below"):
         plan(messages, meter=METER, room=1_000, pin=[10_000])
-
-
-def test_a_call_that_waits_for_its_result_stays_with_its_turn():
-    messages = [*chat(), calling("open")]
-    done = compacted(messages)
-    assert done.messages[-1] is messages[-1]
 
 
 def test_what_came_after_the_plan_stays():
@@ -256,11 +228,6 @@ def test_a_summary_that_fills_its_limit_leaves_the_history_within_the_room(room)
     assert apply(made, "one fact after another, " * 300).after <= room
 
 
-def test_a_summary_that_is_no_text_is_refused():
-    with pytest.raises(InvalidType, match="summary"):
-        apply(plan(chat(), meter=METER, room=1_000), None)
-
-
 @pytest.mark.requirement("X8")
 def test_neither_summary_nor_reading_nor_index_carries_a_secret():
     key = "sk-" + "a1b2c3d4" * 5
@@ -284,24 +251,6 @@ def test_what_a_summariser_reads_never_overflows(meter, sizes, limit):
         assert made.meter.load(made.text) <= limit
 
 
-def test_what_a_summariser_reads_fits_where_the_parts_count_less_than_the_whole():
-    messages = [user(), *[model(f"abcdefg{'!' * i} " * (20 + i % 7)) for i in range(20)]]
-    wrong = {}
-    for limit in range(300, 2_000, 50):
-        made = plan(messages, meter=PieceMeter(), room=200, input_limit=limit)
-        size = made.meter.load(made.text)
-        # Below 500 there is no room for a piece of each message, and nothing in them stands out.
-        if not (min(0.8 * limit, 1_300) if limit >= 500 else -1) < size <= limit:
-            wrong[limit] = size
-    assert wrong == {}
-
-
-def test_the_same_history_gives_the_same_plan_and_the_same_messages():
-    one, two = compacted(chat()), compacted(chat())
-    assert one.messages == two.messages
-    assert one.to_dict() == two.to_dict()
-
-
 @pytest.mark.parametrize(
     ("argument", "value"),
     [("room", 0), ("room", 1.5), ("keep_turns", 0), ("summary_share", 0), ("summary_share", 2), ("summary_share", True),
@@ -310,11 +259,3 @@ def test_the_same_history_gives_the_same_plan_and_the_same_messages():
 def test_arguments_that_cannot_be_are_refused_by_name(argument, value):
     with pytest.raises(InvalidValue, match=argument):
         plan(chat(), **{"meter": METER, "room": 1_000, argument: value})
-
-
-def test_a_summary_is_told_from_other_messages():
-    assert not is_summary(user())
-    assert not is_summary({"nonsense": 1})
-    assert not is_summary(model(f"{SUMMARY_MARK} said the model"))
-    assert not is_summary(user(f"{SUMMARY_MARK} whatever"))
-    assert is_summary(user(headed("All went well.", 3, handle("index"))))

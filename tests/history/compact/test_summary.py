@@ -1,19 +1,16 @@
 """The summary that needs no model: a conversation in fewer lines, within the limit, each as it was said."""
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.errors import InvalidValue
 from brim.history.compact.lines import Said, once, read_text
-from brim.history.compact.plan import apply, plan
+from brim.history.compact.plan import plan
 from brim.history.compact.summary import condensed, index_of, summarise
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
-from talk import calling, loop, model, result, user
+from talk import calling, model, result, user
 
 METER = brim.meter("o200k_base")
 TEXTS = [
@@ -84,34 +81,11 @@ def test_calls_with_their_outcomes_go_from_one_summary_to_the_next():
     assert 'called: f {"path": "a7.py"} → ' in condensed([], made.limit, METER, first)
 
 
-def test_the_same_is_not_said_twice():
-    assert condensed(read(["The garden gate squeaks loudly every morning."] * 9), 300, METER).count("squeaks") == 1
-
-
 def test_it_works_as_the_summariser_of_a_fit():
     messages = [user(), *[model(f"The fault {i} is in lib/part_{i}.py, I think.") for i in range(60)]]
     fitted = brim.fit_messages(messages, 400, meter="o200k_base", summarise=summarise)
     assert fitted.used <= 400
     assert "lib/part_" in str(fitted.messages[1])
-
-
-def test_it_works_as_the_summariser_of_a_plan():
-    made = plan(loop(40, 200), meter="o200k_base", room=1_000)
-    said = made.summary()
-    assert made.meter.load(said) <= made.limit
-    assert apply(made, said).freed > 0
-
-
-def test_the_order_of_a_set_has_no_say():
-    words = [f"word{i} thing{i} place{i} day{i} was here." for i in range(60)]
-    random.Random(3).shuffle(words)
-    said = [" ".join(words[i : i + 6]) for i in range(0, 60, 6)]
-    assert condensed(read(said), 90, METER) == condensed(read(list(said)), 90, METER)
-
-
-def test_a_limit_that_cannot_be_is_refused():
-    with pytest.raises(InvalidValue, match="limit"):
-        summarise("text", -1)
 
 
 def test_an_index_has_a_line_for_each_message_and_leads_to_the_one_before():

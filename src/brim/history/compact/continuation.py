@@ -151,20 +151,12 @@ class Continuation:
         return f"{CONTINUATION_MARK} iteration {self.iteration}, sub-tick {self.sub_tick}"
 
     def outside(self, text: str) -> str:
-        """Return a text without the rows of this continuation in it."""
-        before, mark, after = f"\n{text}".partition(f"\n{self._head}\nGoal: ")
-        if not mark:
+        """Return a text without the rows of this continuation, if it is in it."""
+        if self._head not in text:
             return text
-        goal, *rows = after.split("\n")
-        known = {f"- {text}" for line in self.lines for text in (line.text, line.sourced)}
-        known |= {f"{heading}:" for heading in HEADINGS.values()} | {f"{_SUMMARY}: {self.summary}"}
-        paths, listed = set(self.texts("path")), f"{HEADINGS['path']}: "
-        rest = [
-            row
-            for row in rows
-            if row not in known and not (row.startswith(listed) and {*row[len(listed) :].split("; ")} <= paths)
-        ]
-        return "\n".join([before[1:], *([] if goal in (self.goal, AS_ABOVE) else [goal]), *rest])
+        known = {f"Goal: {AS_ABOVE}", *(f"- {line.text}" for line in self.lines), *self.text().split("\n")}
+        paths = f"{HEADINGS['path']}: "
+        return "\n".join(row for row in text.split("\n") if row not in known and not row.startswith(paths))
 
 
 def continuation(

@@ -72,9 +72,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
 _UNSPACED = re.compile(f"{UNSPACED}+")
 """Characters of scripts without spaces; each counts as a word."""
-_SHORTEST_UNSPACED = 10
-"""Characters below which a text in such a script is a name, unless it ends as a sentence does."""
-_STOPS = ("。", "！", "？", ".", "!", "?")
 _PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…。！？]*\Z")
 _FILE = (
     r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
@@ -92,8 +89,6 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """A run that is longer than any name, such as an encoded file; searching it for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
-_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
-"""A row with the arguments of a call."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -250,8 +245,7 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
         found = [_line(role, each, at) for each in ends if each and len(each) <= _LONGEST]
     else:
-        prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
-        spoken = [each for each in sentences(prose) if _is_prose(role, each)]
+        spoken = [each for each in sentences("\n".join(safe.split(_FENCE)[::2])) if _is_prose(role, each)]
         found = [_line(role, each, at) for each in spoken]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
     return [*found, *_paths(role, safe, at)]
@@ -319,8 +313,6 @@ def _is_prose(role: str, sentence: str) -> bool:
     if _kind(role, sentence) not in ("told", "said"):
         return True
     unspaced = sum(map(len, _UNSPACED.findall(sentence)))
-    if unspaced and len(sentence) < _SHORTEST_UNSPACED and not sentence.endswith(_STOPS):
-        return False
     words = [word for word in sentence.split() if not _UNSPACED.search(word)]
     plain = sum(_PLAIN.match(word) is not None for word in words) + unspaced
     found = {*terms(sentence)} - IDLE

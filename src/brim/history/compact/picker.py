@@ -29,16 +29,12 @@ _AGENT = 0.8
 """The share for sentences of the agent and the ends of results; calls have at least the rest."""
 _PATHS = 0.05
 """The share for paths that no chosen line names."""
-_PRINTED = 12
-"""The number of paths that only a tool printed; more would be noise."""
 _NAMED = 3.0
 """The factor of open tasks, and of sentences with a name that is used later."""
 _ASIDE = 0.3
 """The factor of questions, thoughts aloud and the output of tools."""
 _NEWEST = 1.0
 """What is added to the factor of a sentence of the agent, from nothing for the oldest to this for the newest."""
-_DOCUMENT = 24
-"""Sentences above which a message is a document; each of its sentences counts less."""
 _STOPS = ".。!！ "
 """The end of a sentence, which may differ where it is repeated."""
 _ITEM = 2
@@ -84,7 +80,6 @@ def best_first(lines: Sequence[Line]) -> list[Line]:
     """Return the sentences among some lines, the oldest first, in order of importance."""
     words = {at: _words(line) for at, line in enumerate(lines) if line.kind not in ("call", "path", "running")}
     told = dict(zip(words, telling([(lines[at].text, words[at]) for at in words]), strict=True))
-    together = Counter((lines[at].role, lines[at].at) for at in words)
     named = _named_later(lines)
     ranks: dict[int, float] = {}
     for at in filter(words.get, words):
@@ -97,7 +92,7 @@ def best_first(lines: Sequence[Line]) -> list[Line]:
                 rank *= _NAMED
         if line.kind == "question":
             rank *= _ASIDE
-        ranks[id(line)] = rank * min(1.0, _DOCUMENT / together[line.role, line.at])
+        ranks[id(line)] = rank
     return sorted((line for line in reversed(lines) if id(line) in ranks), key=lambda line: -ranks[id(line)])
 
 
@@ -134,13 +129,11 @@ def _groups(lines: Sequence[Line], people: float) -> list[tuple[float, list[Line
     newest = lines[::-1]
     sentences = best_first(lines)
     running = [line for line in newest if line.kind == "running"]
-    paths = paths_first(lines)
-    printed = {id(line) for line in [line for line in paths if line.role == "tool"][_PRINTED:]}
     return [
         (people, running + [line for line in sentences if line.role == "user"]),
         (_AGENT, [line for line in sentences if line.role != "user"]),
         (1.0, [line for line in newest if line.kind == "call"]),
-        (_PATHS, [line for line in paths if id(line) not in printed]),
+        (_PATHS, paths_first(lines)),
     ]
 
 

@@ -1,10 +1,9 @@
-"""Exact values that people state by a key: the message that states them last stays before long ones without any."""
+"""Exact values that people state by a key: messages with such values stay before long ones without any."""
 
 import pytest
 
 import brim
-from brim.history.names import Ledger, values_in
-from brim.history.turns import Turns
+from brim.history.names import values_in
 
 PROSE = "It was a long day in the archive, and nothing of it matters for the work that is to be done. " * 30
 
@@ -21,14 +20,6 @@ PROSE = "It was a long day in the archive, and nothing of it matters for the wor
 )
 def test_the_values_of_a_text(text, values):
     assert list(values_in(text)) == values
-
-
-def test_a_value_that_was_corrected_does_not_count_any_more():
-    turns = Turns(brim.meter("o200k_base"))
-    turns.extend([{"role": "user", "content": text} for text in ("port=8080, path=/srv/a1", "port=8443", "no value")])
-    ledger = Ledger(turns)
-    ledger.keep_up()
-    assert [ledger.current(at) for at in range(3)] == [1, 1, 0]
 
 
 def test_old_values_stay_and_long_prose_without_any_goes():
