@@ -129,6 +129,11 @@ CLAIMS = {
     "`memory_limit` (50,000)": lambda: OPTIONS["memory_limit"].default == 50_000,
     "by default; `memory` sets another limit in bytes": lambda: _MOST_BYTES == 64 * 1024 * 1024,
     "`handoff_share` (a quarter)": lambda: Limits(goal="x").handoff_share == 0.25,
+    "a tool result takes at most a quarter of the tick's budget": lambda: argument(brim.Loop, "tool_limit") == "25%",
+    "Without a `reserve`, `Window.of` reserves an eighth of the window, 4,096 tokens at most": lambda: (
+        [brim.Window.of(model).reserve for model in ("gpt-4", "gpt-5")] == [1_024, 4_096]
+    ),
+    "the sections are chosen for 80 % of the budget": lambda: brim.Stable().low == 0.8,
     "may take `timeout_seconds` (30)": lambda: setting("timeout_seconds") == 30,
 }
 """A sentence, or a part of one, and whether the code does what it says."""

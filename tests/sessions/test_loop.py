@@ -168,6 +168,18 @@ def test_a_limit_waits_for_the_result_of_a_call():
     assert loop(act, max_steps=3).run().steps == 3
 
 
+def test_iterations_that_end_with_an_open_call_do_not_go_on_for_ever():
+    """They did, whatever `max_iterations` and `max_cost`: each iteration started the count of `max_steps` anew."""
+
+    def act(tick):
+        k = tick.state["k"] = tick.state.get("k", 0) + 1
+        assert k < 9, "the loop does not end"
+        return Step(messages=[talk(k)[0]], end="iteration", cost=1.0)
+
+    outcome = loop(act, max_steps=3, max_iterations=1, max_cost=1).run()
+    assert (outcome.ended, outcome.steps) == ("max_steps", 4)
+
+
 def test_time_is_added_up_and_ends_it():
     now = [100.0]
 

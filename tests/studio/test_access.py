@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from brim.errors import InvalidValue
+from brim.history.compact.secrets import redact
 from brim.hosts import Access
 from brim.studio import access, api
 from brim.studio.access import StudioAccess
@@ -161,8 +162,9 @@ def test_a_body_that_is_not_an_object_is_refused_with_a_message(served):
 
 
 def test_another_address_than_loopback_needs_a_token_of_the_users_own():
-    with pytest.raises(InvalidValue, match="--token"):
+    with pytest.raises(InvalidValue, match="--token") as refused:
         StudioAccess(host="0.0.0.0")
+    assert redact(str(refused.value)) == str(refused.value), "the masking of secrets would remove the next word"
     with pytest.raises(InvalidValue, match="16 characters"):
         StudioAccess(host="0.0.0.0", token="short", chosen=True)
     access = StudioAccess(host="0.0.0.0", token="long enough to be safe", chosen=True, names=("studio.example",))

@@ -66,14 +66,18 @@ def run(
         print("{}" if json else "")
         return
     if gateway is not None:
-        _print(_gateway_overview(gateway, key), line=line, json=json)
+        found, requests = _gateway_overview(gateway, key)
+        if found.gateway or line or json:
+            _print(found, line=line, json=json)
+        else:
+            _print_requests(requests)
         return
     with open_existing(store) as opened:
         _print(overview(opened, session), line=line, json=json)
 
 
-def _gateway_overview(url: str, key: str | None) -> Overview:
-    """Return the conversations of a running gateway.
+def _gateway_overview(url: str, key: str | None) -> tuple[Overview, int]:
+    """Return the conversations of a running gateway, and the number of its requests.
 
     No proxy is used and no redirect is followed, since the request may contain a key.
 
@@ -96,11 +100,18 @@ def _gateway_overview(url: str, key: str | None) -> Overview:
     if status == HTTPStatus.UNAUTHORIZED:
         raise SourceError(url, "the gateway requires a key: name its variable with --key")
     try:
-        rows = loads(text)["conversations"]
+        told = loads(text)
+        rows, requests = told["conversations"], int(told["summary"]["requests"])
         uses = [GatewayUse.of(row["id"], row["updated"], row) for row in rows]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise SourceError(url, f"this is not a brim gateway: the answer has status {status}") from error
-    return Overview(current=None, recent=(), gateway=tuple(uses))
+    return Overview(current=None, recent=(), gateway=tuple(uses)), requests
+
+
+def _print_requests(requests: int) -> None:
+    """Print that requests arrived, of which the gateway without a store only counted the tokens."""
+    text = f"{counted(requests, 'request')} so far. A conversation is listed once it fills half of its budget."
+    console().print(f"The gateway has received {text}", soft_wrap=True)
 
 
 def _get(url: str, headers: dict[str, str]) -> tuple[int, bytes]:

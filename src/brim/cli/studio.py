@@ -69,7 +69,8 @@ def run(
     if token is not None:
         chosen = {"token": os.environ.get(token, ""), "chosen": True}
         if not chosen["token"]:
-            raise InvalidValue("--token", token, "the NAME of an environment variable that is set")
+            # Not `--token`: in an error, the word after it would be masked.
+            raise InvalidValue("the studio's token", token, "the NAME of an environment variable that is set")
     access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)
     if file is not None and _is_store(file):
         store, file = f"sqlite:///{file}", None

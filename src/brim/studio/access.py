@@ -91,7 +91,7 @@ class StudioAccess:
             expected = f"a token of at least {LEAST_TOKEN} characters"
             raise InvalidValue("the studio's token", f"{len(self.token)} characters", expected)
         if not self.is_loopback and not self.chosen:
-            expected = "127.0.0.1, unless --token names the environment variable with a token for other machines"
+            expected = "127.0.0.1, unless you name an environment variable with your own token (--token)"
             raise InvalidValue("--host", self.host, expected)
 
     @property

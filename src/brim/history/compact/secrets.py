@@ -56,6 +56,9 @@ _OPTION = re.compile(
     r"(?![\[<${*-])([^\s\"']{4,})",
     re.I,
 )
+_SMALL_WORD = re.compile(r"[a-z]{4,12}")
+_IN_SENTENCE = re.compile(r"\s[a-z]{1,12}(?:[\s.,;]|$)")
+"""The next word of a sentence."""
 _USER_OPTION = re.compile(
     r"(\b(?:curl|https?)(?=\s)[^\n|;]{0,200}?\s(?:-u|--user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,80}:)"
     r"(?![\[<${*])([^\s\"']+)"
@@ -212,7 +215,7 @@ def _redacted(text: str) -> str:
         if word in low:
             text = program.sub(rf"\1\2{REMOVED}", text)
     if any(map(low.__contains__, _WORDS)):
-        text = _columns(_OPTION.sub(rf"\1{REMOVED}", text))
+        text = _columns(_OPTION.sub(_without_argument, text))
         for named in (_PAIR, _ELEMENT, _CELL, _NAMED_VALUE):
             text = named.sub(_without_value, text)
     return text
@@ -241,6 +244,14 @@ def _columns(text: str) -> str:
                 column = own[0], len(heads)
                 break
     return "\n".join(lines)
+
+
+def _without_argument(match: re.Match[str]) -> str:
+    """Return an option with its value removed; both unchanged in a sentence such as "the --token option names"."""
+    rest = match.string[match.end() : match.end() + 40]
+    if "pass" not in match[1].lower() and _SMALL_WORD.fullmatch(match[2]) and _IN_SENTENCE.match(rest):
+        return match[0]  # A password may be a word; a token or a key is not.
+    return f"{match[1]}{REMOVED}"
 
 
 def _without_value(match: re.Match[str]) -> str:

@@ -364,7 +364,9 @@ class Loop:
             progress.results.append(step.result)
         if step.end != "continue":
             progress.iterations += 1
-            progress.sub_tick = progress.steps_here = 0
+            progress.sub_tick = 0
+            if not session.unfinished:  # While a call is open, only this count ends the loop.
+                progress.steps_here = 0
         if step.end == "goal":
             progress.ended = "goal"
         nudge = brief.nudge(step, progress, self.limits, session)
