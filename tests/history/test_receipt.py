@@ -174,7 +174,7 @@ def test_why_says_what_became_of_a_part():
     messages = loop(6, 120)
     receipt = brim.fit_messages(messages, 220, meter=CHARS).receipt
     assert "dropped" in receipt.why("messages[1:3]")
-    assert "its 123 chars did not fit" in receipt.why("messages[1:3]")
+    assert "its 123 chars were dropped to fit the budget" in receipt.why("messages[1:3]")
     assert "whole" in receipt.why("messages[0]")
 
 

@@ -207,7 +207,7 @@ def test_by_default_the_receipt_holds_hashes_and_no_text():
         (lambda: fit(Section("a", "x"), budget=True), "budget must be .* not True"),
         (lambda: fit(Section("a", "x"), budget=None), "budget must be"),
         (lambda: fit(Section("a", "x"), Section("a", "y")), r"sections\[1\] name must be different"),
-        (lambda: fit(policy="skpi"), r"policy must be .* \(did you mean 'skip'\?\), not 'skpi'"),
+        (lambda: fit(policy="skpi"), r"policy must be .*, not 'skpi'; did you mean 'skip'\?"),
         (lambda: fit(fill=3), "fill must be one of order, fair, not 3"),
         (lambda: fit(separator=None), "separator must be a string, not None"),
         (lambda: brim.fit([], 5, meter="chars", model="gpt-5"), "model must be omitted if a meter is set"),
