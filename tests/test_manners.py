@@ -131,7 +131,7 @@ def test_a_recalled_turn_is_a_transcript():
             lambda: brim.fit_messages([]),
             "budget must be a whole number of at least 0 or a Window, not None; pass budget= or model=",
         ),
-        (lambda: brim.Session(), "window must be a Window or its size, not None; pass window= or model="),
+        (brim.Session, "window must be a Window or its size, not None; pass window= or model="),
         (
             lambda: brim.fit([brim.Section("a", ["x"], scores=[1, 2])], budget=5),
             "section 'a': the number of scores must be 1, one for each entry, not 2",
@@ -155,7 +155,9 @@ def test_a_message_puts_the_value_before_the_advice(call, message):
 
 
 def test_an_unknown_option_is_answered_with_a_name_that_is_listed():
-    with pytest.raises(brim.InvalidValue, match=r"option must be one of .*\bwindow, not 'windw'; did you mean 'window'"):
+    with pytest.raises(
+        brim.InvalidValue, match=r"option must be one of .*\bwindow, not 'windw'; did you mean 'window'"
+    ):
         brim.Session(windw=3)
 
 
@@ -181,4 +183,7 @@ def test_the_advice_for_an_exact_count_is_true_for_conversations(tmp_path, caplo
 
 @pytest.mark.parametrize("error", [ImportError("No module named 'langchain_core'", name="langchain_core")])
 def test_a_missing_package_is_named_with_the_extra(error):
-    assert str(missing("langchain", error)) == "No module named 'langchain_core'; install it: pip install 'brim[langchain]'"
+    assert (
+        str(missing("langchain", error))
+        == "No module named 'langchain_core'; install it: pip install 'brim[langchain]'"
+    )

@@ -167,9 +167,7 @@ class Conflict(StoreError):
         """The version that the writer had read."""
         self.found = found
         """The version in the store."""
-        problem = (
-            f"{what} is at version {found:,}, not {expected:,}: it has changed since it was read; read it again, then retry"
-        )
+        problem = f"{what} is at version {found:,}, not {expected:,}: it has changed since; read it again and retry"
         super().__init__(place, problem)
         self.args = (place, what, expected, found)
 

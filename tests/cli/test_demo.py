@@ -48,4 +48,6 @@ def test_the_errors_of_the_log_survive(brim):
 @pytest.mark.parametrize("budget", [4000, 20000])
 def test_the_next_commands_are_aligned(brim, budget):
     lines = brim("demo", "--budget", budget).out.rstrip().splitlines()[-3:]
-    assert len({line.index(said) for line, said in zip(lines, ("the same", "the tokens", "the same"), strict=True)}) == 1
+    assert (
+        len({line.index(said) for line, said in zip(lines, ("the same", "the tokens", "the same"), strict=True)}) == 1
+    )

@@ -365,3 +365,14 @@ def test_a_turn_that_has_to_stay_and_does_not_says_why():
     (part,) = [part for part in parts if part.required and part.state == "dropped"]
     assert part.name == "messages[2]"
     assert part.reason == "it must stay, and did not fit"
+
+
+def test_the_reasons_of_turns_are_true_and_in_the_singular_for_one_token():
+    """ "its 7 tokens did not fit", with 15 tokens free, and "1 tokens"."""
+    messages = [{"role": role, "content": text} for role, text in [("user", "x" * 40), ("assistant", "y")]]
+    messages = [*messages, {"role": "user", "content": "z" * 40}, {"role": "assistant", "content": "w" * 30}]
+    messages += [{"role": "user", "content": "the newest"}]
+    receipt = brim.fit_messages(messages, 95, meter="chars").receipt
+    reasons = [part.reason for part in receipt.parts]
+    assert not [reason for reason in reasons if "did not fit" in reason or "1 chars" in reason]
+    assert reasons[-1] == "it must stay, and fits whole"

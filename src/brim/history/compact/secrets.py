@@ -52,11 +52,12 @@ _AFTER_WORD = re.compile(
 """The token after `bearer` or `authorization`. Possessive white space avoids backtracking."""
 _HEADER = re.compile(
     r"(\bauthorization(?:\\{0,8}[\"'])?\s*+[:=]\s*+(?:\\{0,8}[\"'])?(?P<scheme>(?:bearer|basic|token)\s++)?)(?![\[<${*])"
-    r"(?=[\w.~+/=-]{0,400}\d|(?(scheme)[\w.~+/=-]{0,400}[+/=_.-]\w|(?!))|(?(scheme)[\w.~+/=-]{6,400}(?:\\{0,8}[\"']|[ \t]{0,4}$)|(?!)))"
+    r"(?=[\w.~+/=-]{0,400}\d"
+    r"|(?(scheme)[\w.~+/=-]{0,400}(?:[+/=_.-]\w|(?<=[\w.~+/=-]{6})(?:\\{0,8}[\"']|[ \t]{0,4}$))|(?!)))"
     r"([\w.~+/=-]{6,}+)",
     re.I | re.M,
 )
-"""A short value of the header `Authorization`; without a scheme it has a digit, with one it may also end the line or a string."""
+"""A short value of the header `Authorization`; without a scheme it has a digit, with one it may end a line or string."""
 
 _OPTION = re.compile(
     r"((?:^|\s)--?(?:password|passwd|token|secret|api-?key|access-?key|auth-?token|client-?secret)(?:\s+|=)[\"']?)"
