@@ -163,8 +163,10 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
     names = sorted(known.__annotations__)
     for name in given:
         if name not in names:
-            known = sorted({*names, *_ARGUMENTS})
-            raise InvalidValue("option", name, f"one of {', '.join(known)}", did_you_mean(nearest(name, known, most=1)))
+            listed = sorted({*names, *_ARGUMENTS})
+            raise InvalidValue(
+                "option", name, f"one of {', '.join(listed)}", did_you_mean(nearest(name, listed, most=1))
+            )
 
 
 _MEMORY_SHARE = 4

@@ -57,7 +57,7 @@ _HEADER = re.compile(
     r"([\w.~+/=-]{6,}+)",
     re.I | re.M,
 )
-"""A short value of the header `Authorization`; without a scheme it has a digit, with one it may end a line or string."""
+"""A short value of the header `Authorization`; without a scheme it has a digit, with one it may end a line or text."""
 
 _OPTION = re.compile(
     r"((?:^|\s)--?(?:password|passwd|token|secret|api-?key|access-?key|auth-?token|client-?secret)(?:\s+|=)[\"']?)"
