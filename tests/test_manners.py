@@ -7,6 +7,8 @@ import typing
 import pytest
 
 import brim
+from brim.gateway.settings import GatewaySettings, settings_of
+from brim.history.compact.plan import apply, plan
 from brim.integrations import missing
 from brim.meter.adapters import exact_count_advice
 from brim.receipts.section import KeepName, PriorityName, Shortens
@@ -187,3 +189,25 @@ def test_a_missing_package_is_named_with_the_extra(error):
         str(missing("langchain", error))
         == "No module named 'langchain_core'; install it: pip install 'brim[langchain]'"
     )
+
+
+def test_a_hidden_value_is_shown_as_stars():
+    with pytest.raises(brim.InvalidValue) as caught:
+        GatewaySettings(upstream="localhost:8080")
+    assert str(caught.value).endswith(
+        "not *** (hidden, since it may be a secret); it must begin with http:// or https://"
+    )
+
+
+def test_a_gateway_without_an_upstream_says_where_to_set_it(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        brim.InvalidValue, match=r"API, such as http://host/v1, not None; set it in brim.yaml, or pass --"
+    ):
+        settings_of(brim.load_config().resolve(), {})
+
+
+def test_an_empty_summary_is_called_empty():
+    made = plan([{"role": "user", "content": f"Say more of {i}. " * 40} for i in range(20)], room=2_000, meter="gpt-5")
+    with pytest.raises(brim.NoProgress, match=r"^the summary is empty$"):
+        apply(made, "")
