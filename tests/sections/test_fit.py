@@ -348,3 +348,8 @@ def test_sections_that_fit_only_because_they_count_less_joined_than_apart_stay_w
     budget = brim.meter("o200k_base").count(whole)
     sections = [Section(str(i), text) for i, text in enumerate(texts)]
     assert brim.fit(sections, budget, meter="o200k_base", separator=separator).text == whole
+
+
+def test_a_reason_is_in_the_singular_for_one_token():
+    prompt = brim.fit([brim.Section("a", "word " * 50, marker="")], budget=1, meter="chars")
+    assert prompt.receipt.part("a").reason == "1 char was left for its 250"
