@@ -1,11 +1,15 @@
 """What a user meets first at a prompt of Python: completion, reprs, hints for typos, one name for one thing."""
 
 import json
+import pickle
 import typing
 
 import pytest
 
 import brim
+from brim.gateway.settings import GatewaySettings, settings_of
+from brim.history.compact.plan import apply, plan
+from brim.integrations import missing
 from brim.meter.adapters import exact_count_advice
 from brim.receipts.section import KeepName, PriorityName, Shortens
 
@@ -104,7 +108,7 @@ def test_the_advice_about_a_wide_bound_is_logged_once_for_a_model(caplog):
     text = "A sentence with some ordinary words in it. " * 100
     for _ in range(3):
         brim.fit([brim.Section("a", text)], budget=400, model="claude-opus-4-1")
-    assert len([each for each in caplog.records if "above the estimate" in each.message]) <= 1
+    assert len([each for each in caplog.records if "% above the estimate" in each.message]) <= 1
 
 
 def test_a_recalled_turn_is_a_transcript():
@@ -120,3 +124,90 @@ def test_a_recalled_turn_is_a_transcript():
     for text in (session.recall(handle), session.answer_recall({"handle": handle})):
         assert text.startswith("assistant: Looking 0.\n")
         assert "tool: line 0 of file 0\nline 1 of file 0" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: brim.fit_messages([]),
+            "budget must be a whole number of at least 0 or a Window, not None; pass budget= or model=",
+        ),
+        (brim.Session, "window must be a Window or its size, not None; pass window= or model="),
+        (
+            lambda: brim.fit([brim.Section("a", ["x"], scores=[1, 2])], budget=5),
+            "section 'a': the number of scores must be 1, one for each entry, not 2",
+        ),
+        (
+            lambda: brim.fit([brim.Section("a", "x")], budget=5, template="{b}"),
+            "template: a placeholder must be the name of a section (a), not '{b}'; write {{ for a literal brace",
+        ),
+        (
+            lambda: brim.meter("o200k_bas"),
+            "no model, vocabulary or unit is called 'o200k_bas'; did you mean 'o200k_base'",
+        ),
+    ],
+    ids=["budget", "window", "scores", "template", "meter"],
+)
+def test_a_message_puts_the_value_before_the_advice(call, message):
+    with pytest.raises(brim.InvalidValue) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_an_unknown_option_is_answered_with_a_name_that_is_listed():
+    with pytest.raises(
+        brim.InvalidValue, match=r"option must be one of .*\bwindow, not 'windw'; did you mean 'window'"
+    ):
+        brim.Session(windw=3)
+
+
+def test_a_session_that_exists_is_answered_with_how_to_continue_it():
+    with brim.open_store("sqlite:///:memory:") as store:
+        brim.Session(8_000, id="vet-71", store=store)
+        with pytest.raises(brim.InvalidValue, match=r"id must be new in this store, not 'vet-71'; brim\.Session\.open"):
+            brim.Session(8_000, id="vet-71", store=store)
+
+
+def test_the_advice_for_an_exact_count_is_true_for_conversations(tmp_path, caplog):
+    """ "pass the path of the model's tokenizer.json as the model" had no effect in `Conversations`."""
+    path = tmp_path / "tokenizer.json"
+    words = {"type": "WordLevel", "vocab": {"[UNK]": 0, "a": 1}, "unk_token": "[UNK]"}
+    path.write_text(json.dumps({"version": "1.0", "pre_tokenizer": {"type": "Whitespace"}, "model": words}))
+    messages = [{"role": "user", "content": "some words of a question " * 300}]
+    with brim.Conversations(8_000, model="own-llm") as estimated:
+        estimated.request(messages)
+    with brim.Conversations(8_000, model="own-llm", meter=str(path)) as exact:
+        assert exact.request(messages).before < 1_600
+    assert "as the meter" in exact_count_advice(100, 200, "own-llm")
+
+
+@pytest.mark.parametrize("error", [ImportError("No module named 'langchain_core'", name="langchain_core")])
+def test_a_missing_package_is_named_with_the_extra(error):
+    assert (
+        str(missing("langchain", error))
+        == "No module named 'langchain_core'; install it: pip install 'brim[langchain]'"
+    )
+
+
+def test_a_hidden_value_is_shown_as_stars():
+    with pytest.raises(brim.InvalidValue) as caught:
+        GatewaySettings(upstream="localhost:8080")
+    assert str(caught.value).endswith(
+        "not *** (hidden, since it may be a secret); it must begin with http:// or https://"
+    )
+
+
+def test_a_gateway_without_an_upstream_says_where_to_set_it(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        brim.InvalidValue, match=r"API, such as http://host/v1, not None; set it in brim.yaml, or pass --"
+    ):
+        settings_of(brim.load_config().resolve(), {})
+
+
+def test_an_empty_summary_is_called_empty():
+    made = plan([{"role": "user", "content": f"Say more of {i}. " * 40} for i in range(20)], room=2_000, meter="gpt-5")
+    with pytest.raises(brim.NoProgress, match=r"^the summary is empty$"):
+        apply(made, "")

@@ -8,7 +8,7 @@
     ├── NoProgress                      a summary that is not smaller than the original
     ├── SourceError                     a file that cannot be read or is invalid, with the line
     ├── StoreError                      a store that cannot be opened, read or written
-    │   ├── Conflict                    another process wrote first: read again, then retry
+    │   ├── Conflict                    the data has changed since it was read: read again, then retry
     │   └── SessionPurged               the session was purged while it was open
     ├── ModelError                      a model call that failed, or an unusable answer
     └── MeterError                      a caller's own meter that failed, or an unusable count
@@ -48,17 +48,18 @@ class BrimError(Exception):
 class InvalidValue(BrimError, ValueError):
     """An invalid value."""
 
-    def __init__(self, place: str, value: object, expected: str) -> None:
+    def __init__(self, place: str, value: object, expected: str, advice: str = "") -> None:
         self.place = place
         """The argument, field or position in a file."""
         self.value = value
         self.expected = expected
         """The accepted values, as a phrase that follows 'must be'."""
-        super().__init__(f"{place} must be {expected}, not {shown(value)}", place, value, expected)
+        message = f"{place} must be {expected}, not {shown(value)}" + (f"; {advice}" if advice else "")
+        super().__init__(message, place, value, expected, *([advice] if advice else ()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         value = self.value if picklable(self.value) else shown(self.value)
-        return _restored, (type(self), (self.place, value, self.expected), {**self.__dict__, "value": value})
+        return _restored, (type(self), (self.place, value, *self.args[2:]), {**self.__dict__, "value": value})
 
 
 class InvalidType(InvalidValue, TypeError):
@@ -102,8 +103,9 @@ class UnknownName(InvalidValue, LookupError):
         self.name = name
         self.nearest = nearest(name, known)
         """The most similar known names."""
-        similar = f"; the nearest known are {', '.join(self.nearest)}" if self.nearest else ""
-        message = f"no {kind} is called {shown(name)}{similar}" + (f". {advice}" if advice else "")
+        hint = did_you_mean(self.nearest)
+        message = f"no {kind} is called {shown(name)}" + (f"; {hint}" if hint else "")
+        message += f"{'' if hint else '.'} {advice}" if advice else ""
         BrimError.__init__(self, message, kind, name, self.nearest, advice)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -165,9 +167,7 @@ class Conflict(StoreError):
         """The version that the writer had read."""
         self.found = found
         """The version in the store."""
-        problem = (
-            f"{what} is at version {found:,}, not {expected:,}: another process wrote first; read it again, then retry"
-        )
+        problem = f"{what} is at version {found:,}, not {expected:,}: it has changed since; read it again and retry"
         super().__init__(place, problem)
         self.args = (place, what, expected, found)
 
@@ -184,6 +184,14 @@ def nearest(name: str, known: Iterable[str], most: int = 5, cutoff: float = 0.5)
     return [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=most, cutoff=cutoff)]
 
 
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return the question whether one of these names was meant; empty without names."""
+    if not names:
+        return ""
+    *others, last = map(repr, names)
+    return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
+
+
 def check_choice(place: str, value: object, choices: Sequence[str]) -> None:
     """Check that `value` is one of the choices.
 
@@ -193,9 +201,7 @@ def check_choice(place: str, value: object, choices: Sequence[str]) -> None:
     if not isinstance(value, str):
         raise InvalidType(place, value, f"one of {', '.join(choices)}")
     if value not in choices:
-        likely = nearest(value, choices, most=1)
-        hint = f" (did you mean {likely[0]!r}?)" if likely else ""
-        raise InvalidValue(place, value, f"one of {', '.join(choices)}{hint}")
+        raise InvalidValue(place, value, f"one of {', '.join(choices)}", did_you_mean(nearest(value, choices, most=1)))
 
 
 def picklable(value: object) -> bool:
@@ -217,7 +223,7 @@ def _restored(kind: type[BrimError], arguments: tuple[Any, ...], state: Mapping[
 
 class _Hidden:
     def __repr__(self) -> str:
-        return "the value that was set (not shown: it may be a secret)"
+        return "*** (hidden, since it may be a secret)"
 
 
 HIDDEN = _Hidden()

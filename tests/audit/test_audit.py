@@ -216,7 +216,8 @@ def test_bad_lines_are_counted_and_listed_and_the_audit_goes_on(tmp_path):
     [
         (b"", "empty"),
         (b"\n\n", "empty"),
-        (b"hello\nworld\n", "none of its records can be read"),
+        (b"hello\nworld\n", "no record can be read; the first error: it is not JSON"),
+        (b'{"a": 1}\n', "no record can be read; the first error: unknown recording format"),
         (b"\x1f\x8bbroken", "cannot be read"),
     ],
 )

@@ -81,7 +81,7 @@ REFUSED = [
     ("fit", "object.yaml", "object.yaml:2: the tag '!!python/object/apply:os.system' is not allowed"),
     ("fit", "binary_file.yaml", "binary_file.yaml:3: sections[0].file: 'binary.md': a binary file"),
     ("fit", "spec.yaml", "--budget", "1e3", "--budget must be a whole number of at least 0, not '1e3'"),
-    ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; the nearest known are gpt-5"),
+    ("fit", "spec.yaml", "--model", "gpt-55", "'gpt-55'; did you mean 'gpt-5"),
     ("fit", "spec.yaml", "--model", "gpt-5", "--meter", "chars", "model must be omitted if a meter is set"),
     ("fit", "spec.yaml", "--meter", "nowhere.json", "nowhere.json: "),
     ("fit", "spec.yaml", "--out", ".", ".: it cannot be written: is a directory"),

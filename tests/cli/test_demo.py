@@ -43,3 +43,11 @@ def test_a_budget_below_the_essentials_does_not_fit(brim):
 def test_the_errors_of_the_log_survive(brim):
     text = json.loads(brim("demo", "--json").out)["text"]
     assert text.count("row refused") == 3
+
+
+@pytest.mark.parametrize("budget", [4000, 20000])
+def test_the_next_commands_are_aligned(brim, budget):
+    lines = brim("demo", "--budget", budget).out.rstrip().splitlines()[-3:]
+    assert (
+        len({line.index(said) for line, said in zip(lines, ("the same", "the tokens", "the same"), strict=True)}) == 1
+    )

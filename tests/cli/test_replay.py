@@ -47,7 +47,7 @@ def test_a_budget_at_which_nothing_fits_ends_with_1(brim):
 def test_one_section_is_explained(brim):
     assert brim("replay", "captured.json", "--why", "log").out.startswith("log is cut: ")
     told = brim("replay", "captured.json", "--why", "lgo")
-    assert (told.code, told.err) == (2, "brim: no section is called 'lgo'; the nearest known are log\n")
+    assert (told.code, told.err) == (2, "brim: no section is called 'lgo'; did you mean 'log'?\n")
 
 
 @pytest.mark.usefixtures("receipt")

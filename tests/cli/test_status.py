@@ -39,7 +39,7 @@ def test_the_page_shows_use_by_category_peak_warnings_compactions_and_sub_ticks(
         assert f" {units:,} " in row
     peak = f"{100 * told.peak_utilization:.1f} %"
     assert lines[-1] == (
-        f"2 recent sessions: peak {peak} of the window, 1 crossed the warning line,"
+        f"2 recent sessions: peak {peak} of the current window, 1 crossed the warning line,"
         f" {told.compactions} compactions, 0 sub-ticks, 0 overflows"
     )
 
@@ -92,6 +92,7 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
     )  # The prompt of a shell stays clean.
     assert brim("status", "--line", "--json").out == "{}\n"
     assert brim("status", "--line", "--store", "sqlite:///none.db").code == 2
+    assert brim("status", "--store", "sqlite:///none.db").err == "brim: none.db: this store does not exist\n"
     assert brim("status", "--store", f"sqlite:///{elsewhere}/other.db").out.startswith("session far\n")
     (here / "brim.yaml").write_text(f"store: {{url: 'sqlite:///{elsewhere}/other.db'}}\n")
     assert brim("status").out.startswith("session far\n")

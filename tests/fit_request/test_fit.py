@@ -224,7 +224,7 @@ def test_stages_keep_the_indexes_of_entries(budget, kept):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"scores": [1]}, "scores must be a list of 2, one for each entry"),
+        ({"scores": [1]}, "the number of scores must be 2, one for each entry, not 1"),
         ({"scores": ["a", "b"]}, "scores[0] must be a finite number"),
         ({"scores": [1, float("nan")]}, "scores[1] must be a finite number"),
         ({"ids": ["a", "a"]}, "ids must be different"),

@@ -105,7 +105,7 @@ def test_each_mistake_with_tls_is_told_apart(server, found, certificate):
     plain, secure = server(), server(context=certificate)
     assert "does not speak TLS at this port" in found(f"https://127.0.0.1:{plain}")[1]
     assert "the certificate of upstream is not valid" in found(f"https://127.0.0.1:{secure}")[1]
-    assert "check http: and https: in its URL" in found(f"http://127.0.0.1:{secure}")[1]
+    assert "if it expects TLS, its URL must begin with https:" in found(f"http://127.0.0.1:{secure}")[1]
 
 
 def test_an_upstream_without_its_scheme_is_told_so(capfd):

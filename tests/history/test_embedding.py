@@ -84,7 +84,7 @@ def test_a_vector_of_something_else_than_numbers_is_refused_and_nothing_is_lost(
 
 
 def test_what_is_no_embedding_is_refused():
-    with pytest.raises(UnknownName, match="no embedding is called 'wordlama'; the nearest known are wordllama"):
+    with pytest.raises(UnknownName, match="no embedding is called 'wordlama'; did you mean 'wordllama'"):
         Meaning("wordlama")
     with pytest.raises(InvalidType, match="embed must be a function from texts to vectors"):
         Meaning(7)

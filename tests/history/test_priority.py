@@ -134,7 +134,7 @@ def test_single_entries_are_amended_and_moved():
         ),
         (
             {"agents": {"HIHG": ["a"]}},
-            r"agents: a key must be one of CRITICAL, HIGH, MEDIUM, LOW \(did you mean 'HIGH'\?\)",
+            r"agents: a key must be one of CRITICAL, HIGH, MEDIUM, LOW, not 'HIHG'; did you mean 'HIGH'\?",
         ),
         ({"agents": {"high": ["a"]}}, r"agents: a key must be one of CRITICAL"),
         ({"agents": {2: ["a"]}}, r"agents: a key must be one of CRITICAL"),

@@ -174,7 +174,7 @@ def test_why_says_what_became_of_a_part():
     messages = loop(6, 120)
     receipt = brim.fit_messages(messages, 220, meter=CHARS).receipt
     assert "dropped" in receipt.why("messages[1:3]")
-    assert "its 123 chars did not fit" in receipt.why("messages[1:3]")
+    assert "its 123 chars were dropped to fit the budget" in receipt.why("messages[1:3]")
     assert "whole" in receipt.why("messages[0]")
 
 
@@ -365,3 +365,14 @@ def test_a_turn_that_has_to_stay_and_does_not_says_why():
     (part,) = [part for part in parts if part.required and part.state == "dropped"]
     assert part.name == "messages[2]"
     assert part.reason == "it must stay, and did not fit"
+
+
+def test_the_reasons_of_turns_are_true_and_in_the_singular_for_one_token():
+    """ "its 7 tokens did not fit", with 15 tokens free, and "1 tokens"."""
+    messages = [{"role": role, "content": text} for role, text in [("user", "x" * 40), ("assistant", "y")]]
+    messages = [*messages, {"role": "user", "content": "z" * 40}, {"role": "assistant", "content": "w" * 30}]
+    messages += [{"role": "user", "content": "the newest"}]
+    receipt = brim.fit_messages(messages, 95, meter="chars").receipt
+    reasons = [part.reason for part in receipt.parts]
+    assert not [reason for reason in reasons if "did not fit" in reason or "1 chars" in reason]
+    assert reasons[-1] == "it must stay, and fits whole"

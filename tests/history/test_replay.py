@@ -109,7 +109,9 @@ def test_only_a_capture_writes_what_the_messages_say(capture):
 
 def test_sizes_alone_are_no_messages():
     stored = Receipt.from_json(fit(CHAT).receipt.to_json())
-    with pytest.raises(InvalidType, match="receipt.capture must be the messages of the fit .fit with capture=True"):
+    with pytest.raises(
+        InvalidType, match="receipt.capture must be the messages of the fit, not None; fit with capture=True"
+    ):
         replay(stored, budget=9000)
 
 

@@ -188,7 +188,7 @@ def test_an_answer_that_cannot_be_is_refused(read, answer_):
 def test_a_model_that_is_not_known_is_named_with_its_line(read):
     body = json.dumps({"messages": [user()], "model": "gpt-55"}, indent=1)
     told = _told(read, body, budget=90)
-    assert re.search(r"request.json:8: no model, vocabulary or unit is called 'gpt-55'; the nearest known are", told)
+    assert re.search(r"request.json:8: no model, vocabulary or unit is called 'gpt-55'; did you mean 'gpt-5", told)
     assert read(body).fit(budget=90, model="gpt-4o").used < 90
     with pytest.raises(UnknownName):
         read(CHAT).fit(budget=90, model="gpt-55")

@@ -181,7 +181,11 @@ def test_the_receipt_of_a_held_cut_does_not_say_that_there_is_no_room():
     assert dropped
     assert all(reason.endswith("were dropped by the last cut") for reason in dropped)
     plain = brim.fit_messages([message for step in grown(120) for message in step], 3_000, meter=CHARS)
-    assert any(part.reason.endswith("did not fit") for part in plain.receipt.parts if part.state == "dropped")
+    assert any(
+        part.reason.endswith("were dropped to fit the budget")
+        for part in plain.receipt.parts
+        if part.state == "dropped"
+    )
 
 
 def test_what_an_agent_found_stays_while_results_and_small_talk_go():

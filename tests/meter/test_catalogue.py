@@ -323,7 +323,7 @@ def test_a_file_is_read_again_when_it_changes():
         ("models:\n- a\n", 1, "models must be a mapping, not ['a']"),
         ("hello", 1, "the file must be a mapping with models, not 'hello'"),
         ("models: &m\n  a: *m\n", 2, "the alias *m is not supported"),
-        ("models:\n  a: {like: gpt-55}\n", 2, "no model is called 'gpt-55'; the nearest known: gpt-5.5"),
+        ("models:\n  a: {like: gpt-55}\n", 2, "no model is called 'gpt-55'; did you mean 'gpt-5.5"),
         ("models:\n  a: {like: a}\n", 2, "no model is called 'a'"),
         ("models:\n  a: {window: 10, max_input: 11}\n", 2, "max_input must be at most the window of 10, not 11"),
     ],

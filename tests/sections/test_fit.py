@@ -207,7 +207,7 @@ def test_by_default_the_receipt_holds_hashes_and_no_text():
         (lambda: fit(Section("a", "x"), budget=True), "budget must be .* not True"),
         (lambda: fit(Section("a", "x"), budget=None), "budget must be"),
         (lambda: fit(Section("a", "x"), Section("a", "y")), r"sections\[1\] name must be different"),
-        (lambda: fit(policy="skpi"), r"policy must be .* \(did you mean 'skip'\?\), not 'skpi'"),
+        (lambda: fit(policy="skpi"), r"policy must be .*, not 'skpi'; did you mean 'skip'\?"),
         (lambda: fit(fill=3), "fill must be one of order, fair, not 3"),
         (lambda: fit(separator=None), "separator must be a string, not None"),
         (lambda: brim.fit([], 5, meter="chars", model="gpt-5"), "model must be omitted if a meter is set"),
@@ -348,3 +348,8 @@ def test_sections_that_fit_only_because_they_count_less_joined_than_apart_stay_w
     budget = brim.meter("o200k_base").count(whole)
     sections = [Section(str(i), text) for i, text in enumerate(texts)]
     assert brim.fit(sections, budget, meter="o200k_base", separator=separator).text == whole
+
+
+def test_a_reason_is_in_the_singular_for_one_token():
+    prompt = brim.fit([brim.Section("a", "word " * 50, marker="")], budget=1, meter="chars")
+    assert prompt.receipt.part("a").reason == "1 char was left for its 250"

@@ -30,7 +30,7 @@ def test_a_client_that_names_many_models_makes_nobody_forget():
         engine.meters.meter(scope)
         engine.windows.refused(scope, is_overflow("maximum context length is 4000 tokens"), 5_000, None, learns=False)
     assert engine.plan(made.input, server="http://upstream").scale.name == before
-    assert "calibrated by 1 calls" in before
+    assert "calibrated by 1 call" in before
 
 
 UNCOUNTED = {

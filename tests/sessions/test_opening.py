@@ -231,7 +231,7 @@ def test_a_locked_store_holds_no_request_longer_than_it_waits_for_the_lock(tmp_p
 
 
 def test_a_log_that_no_session_wrote_is_told_as_that(url):
-    """ "no session is called 'trip'; the nearest known are trip"."""
+    """ "no session is called 'trip'; did you mean 'trip'"."""
     with brim.open_store(url) as store:
         store.append("trip", [("message", {"message": {"role": "user", "content": "Hello"}})])
         for create in (False, True):
@@ -244,4 +244,4 @@ def test_a_log_that_no_session_wrote_is_told_as_that(url):
         Session(**asked(store=store, id="talk"))
         with pytest.raises(UnknownName) as unknown:
             brim.Loop.resume("talk", act=print, store=store)
-        assert "the nearest known are talk" not in str(unknown.value)
+        assert "did you mean 'talk'" not in str(unknown.value)

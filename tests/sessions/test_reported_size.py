@@ -131,7 +131,7 @@ def test_a_report_below_the_count_of_the_models_own_vocabulary_gives_no_more_tok
 
 
 @LOGS
-@pytest.mark.parametrize(("steps", "spare"), [(20, ", and 1/8 of what is new is left free"), (53, "")])
+@pytest.mark.parametrize(("steps", "spare"), [(20, ", and adds 1/8 to the count of new text"), (53, "")])
 def test_the_receipt_says_why_its_budget_is_not_that_of_the_window(log, steps, spare):
     """ "A budget of 5,500 shows as 5,417 in the receipt; nothing says why." """
     engine = Conversations(brim.Window(6_000, reserve=500), model="gpt-4o", log=log)

@@ -85,12 +85,12 @@ def test_without_a_file_one_is_made(project):
 @pytest.mark.parametrize(
     ("error", "told", "arguments"),
     [
-        (brim.UnknownName, "the nearest known are history.selection", {"key": "history.selektion", "text": "x"}),
+        (brim.UnknownName, "did you mean 'history.selection'", {"key": "history.selektion", "text": "x"}),
         (brim.InvalidValue, "must be a whole number", {"key": "context_budget_chars", "text": "many"}),
         (brim.InvalidValue, "must be one of", {"key": "bounds", "text": "none"}),
         (brim.BrimError, "at the top of the file", {"key": "profile", "text": "x", "flow": "build"}),
         (brim.BrimError, "--step needs --flow", {"key": "model", "text": "x", "step": "0"}),
-        (brim.UnknownName, "nearest known are build", {"key": "model", "text": "x", "flow": "biuld"}),
+        (brim.UnknownName, "did you mean 'build'", {"key": "model", "text": "x", "flow": "biuld"}),
         (brim.UnknownName, "no step", {"key": "model", "text": "x", "flow": "build", "step": "9"}),
         (brim.SourceError, "is part of brim", {"key": "model", "text": "x", "profile": "forge"}),
         (brim.InvalidValue, "which defines 'build'", {"key": "model", "text": "x", "flow": "build", "file": "other"}),

@@ -111,7 +111,7 @@ def test_the_variables_of_a_service_called_brim_stop_no_program(project):
 
 
 def test_a_flag_that_names_no_setting_is_refused(project):
-    with pytest.raises(brim.UnknownName, match=r"the nearest known are history\.selection"):
+    with pytest.raises(brim.UnknownName, match=r"did you mean 'history\.selection'"):
         project(flags={"history.selektion": "recency"})
     with pytest.raises(brim.InvalidValue, match="context_budget_chars must be a whole number"):
         project(flags={"context_budget_chars": True})
@@ -242,13 +242,13 @@ def test_the_shipped_profiles_load(project, name):
 def test_unknown_names_are_refused_with_the_nearest(project):
     config = project(LAYERED)
     for asked, told in (
-        ({"profile": "heavy-contxt"}, "no profile is called 'heavy-contxt'; the nearest known are heavy-context"),
-        ({"flow": "biuld"}, "no flow is called 'biuld'; the nearest known are build"),
+        ({"profile": "heavy-contxt"}, "no profile is called 'heavy-contxt'; did you mean 'heavy-context'"),
+        ({"flow": "biuld"}, "no flow is called 'biuld'; did you mean 'build'"),
         ({"flow": "build", "step": "00"}, "no step of the flow 'build' is called '00'"),
     ):
         with pytest.raises(brim.UnknownName, match=told):
             config.resolve(**asked)
-    with pytest.raises(brim.UnknownName, match="the nearest known are history.selection"):
+    with pytest.raises(brim.UnknownName, match="did you mean 'history.selection'"):
         config.resolve()["history.selektion"]
     for asked in ({"step": "0"}, {"flow": "build", "step": 2}, {"flow": "build", "step": -1}):
         with pytest.raises(brim.InvalidValue):

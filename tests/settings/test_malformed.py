@@ -29,7 +29,7 @@ CASES = {
         "did you mean 'emphasizes'?",
     ),
     "an unknown choice": ("bounds: strict\n", 1, "must be one of product, strict_seed, not 'strict' (did you mean"),
-    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; the nearest known are flow"),
+    "an unknown profile": ("profile: flwo\n", 1, "no profile is called 'flwo'; did you mean 'flow'"),
     "a key twice": ("model: a\nbudgets: {}\nmodel: b\n", 3, "the key 'model' is repeated, first on line 1"),
     "two names of one group": ("budgets: {}\nbudget_overrides: {}\n", 2, "budget_overrides and budgets mean the same"),
     "a percentage over 100": ('sections:\n  a: {ceiling: "120%"}\n', 2, "a percentage from 0 to 100"),
@@ -61,7 +61,7 @@ CASES = {
     "a profile that extends nothing": (
         "profiles:\n  a: {extends: folw}\n",
         2,
-        "no profile is called 'folw'; the nearest known are flow",
+        "no profile is called 'folw'; did you mean 'flow'",
     ),
     "a list of numbers for names": ("history:\n  classes:\n    low: [1]\n", 3, "must be a list of strings"),
     "an empty section name": ("sections:\n  ? ''\n  : {floor: 1}\n", 2, "sections has no key ''"),

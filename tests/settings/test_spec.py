@@ -114,8 +114,8 @@ REFUSED = {
     "a window with a bad cap": ("sections: []\nbudget:\n  size: 9\n  cap: 120%\n", 4, "not '120%'"),
     "a window with an unknown key": ("sections: []\nbudget:\n  size: 9\n  kap: 1\n", 4, "did you mean 'cap'?"),
     "a window of an unknown model": ("sections: []\nbudget:\n  model: gpt-55\n", 3, "no model is called 'gpt-55'"),
-    "an unknown model": ("budget: 5\nsections: []\nmodel: gpt-55\n", 3, "'gpt-55'; the nearest known are gpt-5"),
-    "an unknown meter": ("budget: 5\nsections: []\nmeter: charz\n", 3, "'charz'; the nearest known are chars"),
+    "an unknown model": ("budget: 5\nsections: []\nmodel: gpt-55\n", 3, "'gpt-55'; did you mean 'gpt-5"),
+    "an unknown meter": ("budget: 5\nsections: []\nmeter: charz\n", 3, "'charz'; did you mean 'chars'"),
     "a model and a meter": ("budget: 5\nsections: []\nmodel: gpt-5\nmeter: chars\n", 3, "omitted if a meter is set"),
 }
 

@@ -40,7 +40,9 @@ def keep(store, session, *texts):
 
 def test_a_writer_that_has_not_seen_the_last_entry_is_refused_and_writes_nothing(store, second):
     store.append("a", [("message", {"n": 1})], after=0)
-    with pytest.raises(Conflict, match=r"session 'a' is at version 1, not 0: another process wrote first") as refused:
+    with pytest.raises(
+        Conflict, match=r"session 'a' is at version 1, not 0: it has changed since; read it again"
+    ) as refused:
         second.append("a", [("message", {"n": 2})], after=0, meta={"x": 1})
     assert (refused.value.expected, refused.value.found) == (0, 1)
     assert second.append("a", [("message", {"n": 2})], after=1) == 2

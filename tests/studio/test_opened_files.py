@@ -153,7 +153,7 @@ def test_the_receipt_of_a_whole_request_opens_and_is_fitted_at_any_budget(worksp
     [
         (b"", "it is empty"),
         (b'{"model": ', "not JSON"),
-        (b'{"hello": 1}', "none of the recording formats"),
+        (b'{"hello": 1}', "unknown recording format"),
         (b"\x00\xff\x00binary", "not UTF-8|not JSON"),
         (b"plain words\nof a log\n", "not JSON"),
         (b"SQLite format 3\x00....", "this is a store"),

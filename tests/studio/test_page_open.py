@@ -94,7 +94,7 @@ def test_a_broken_file_gets_one_clear_sentence(chromium, alone):
     with tab(chromium, alone) as at:
         for content, said in (
             (b'{"model": ', "is not JSON"),
-            (b'{"hello": 1}', "none of the recording formats"),
+            (b'{"hello": 1}', "unknown recording format"),
             (b"", "is empty"),
         ):
             at.go("sessions", workspace="mine")

@@ -111,4 +111,4 @@ def _nothing(recording: Recording, found: Scanned) -> SourceError:
     if not found.named:
         return SourceError(recording.name, "the file is empty")
     place, problem = found.named[0]
-    return SourceError(recording.name, f"none of its records can be read; the first: {problem}", line=place.line)
+    return SourceError(recording.name, f"no record can be read; the first error: {problem}", line=place.line)

@@ -106,7 +106,7 @@ def _add(result: Scanned, recording: Recording, file: int, record: Record, last:
                 continue
         last[key] = len(result.spans)
         result.spans.append(RecordSpan(key, item.at or 0, file, record.offset, record.length, record.line))
-    return "" if known else "it is in none of the recording formats that brim knows"
+    return "" if known else "unknown recording format"
 
 
 def key_of(item: TraceItem, file: int, offset: int, at: int) -> str:

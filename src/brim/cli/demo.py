@@ -78,9 +78,10 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
     out.print(_PYTHON.format(budget=f"{receipt.budget:_}", model=model), soft_wrap=True, end="")
     out.print()
     out.print("Next", style="bold")
-    out.print(f"  brim demo --budget {max(1, receipt.budget // 2):<10}  the same prompt at half the budget")
-    out.print("  brim count .                 the tokens of your own files")
-    out.print("  brim studio --demo           the same in a browser")
+    half = f"brim demo --budget {max(1, receipt.budget // 2)}"
+    out.print(f"  {half}  the same at half the budget")
+    out.print(f"  {'brim count .':<{len(half)}}  the tokens of your own files")
+    out.print(f"  {'brim studio --demo':<{len(half)}}  the same in a browser")
 
 
 def _parts(receipt: Receipt, *, plain: bool) -> Table:

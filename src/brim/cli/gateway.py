@@ -87,7 +87,7 @@ def run(
         from brim.gateway.http import server
         from brim.gateway.report.lines import ActivityLines
     except ImportError as error:
-        raise SourceError("brim gateway", "a package is missing: pip install 'brim[gateway]'") from error
+        raise SourceError("brim gateway", f"{error}; install it: pip install 'brim[gateway]'") from error
 
     def read() -> GatewaySettings:
         return _settings(config, flags)

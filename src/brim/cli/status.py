@@ -269,7 +269,7 @@ def _recent(out: Console, found: Overview) -> None:
     show(out, made)
     out.print()
     out.print(
-        f"{counted(len(found.recent), 'recent session')}: peak {_percent(found.peak)} of the window,"
+        f"{counted(len(found.recent), 'recent session')}: peak {_percent(found.peak)} of the current window,"
         f" {found.warned:,} crossed the warning line, {counted(found.total('compactions'), 'compaction')},"
         f" {counted(found.total('sub_ticks'), 'sub-tick')}, {counted(found.total('overflows'), 'overflow')}",
         soft_wrap=True,

@@ -34,7 +34,8 @@ def open_existing(url: str | None) -> Store:
 
     where = store_url(url) or HERE
     if is_missing(where):
-        problem = "this store does not exist: set the store of your sessions with --store or store.url"
+        problem = "this store does not exist"
+        problem += "" if url else "; name the store of your sessions with --store or store.url"
         raise SourceError(where.removeprefix(_FILE), problem)
     return open_store(where)
 

@@ -60,7 +60,7 @@ def run(
     try:
         from brim.studio import server
     except ImportError as error:
-        raise SourceError("brim studio", "a package is missing: pip install 'brim[studio]'") from error
+        raise SourceError("brim studio", f"{error}; install it: pip install 'brim[studio]'") from error
     from brim.studio.access import StudioAccess
     from brim.studio.workspace import Workspace
 

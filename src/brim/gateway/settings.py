@@ -170,8 +170,8 @@ def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettin
     values = {name: chosen[name] if name in chosen else settings.value(key) for name, key in (own | _SHARED).items()}
     values |= chosen
     if values["upstream"] is None:
-        expected = "set here or by --upstream: the base URL of the API, such as http://host/v1"
-        raise InvalidValue("gateway.upstream", None, expected)
+        expected = "the base URL of the API, such as http://host/v1"
+        raise InvalidValue("gateway.upstream", None, expected, "set it in brim.yaml, or pass --upstream")
     values["window_yields"] = "window" not in chosen and settings["window.size"].origin == "profile"
     default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
@@ -206,7 +206,7 @@ def _check_url(place: str, url: str) -> None:
         InvalidValue: it is invalid.
     """
     if "://" not in url:
-        raise InvalidValue(place, HIDDEN, f"{_URL}; it must begin with http:// or https://")
+        raise InvalidValue(place, HIDDEN, _URL, "it must begin with http:// or https://")
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)

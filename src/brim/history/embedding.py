@@ -119,7 +119,7 @@ def wordllama() -> Embed:
     try:
         library: Any = import_module(_DEFAULT)
     except ImportError as error:
-        raise UnknownName("embedding", _DEFAULT, [], "Install it: pip install 'brim[embeddings]'") from error
+        raise UnknownName("installed embedding", _DEFAULT, [], "Install it: pip install 'brim[embeddings]'") from error
     model = library.WordLlama.load(cache_dir=Path(library.__file__).parent, disable_download=True)
 
     def embed(texts: list[str]) -> list[list[float]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from brim.amounts import counted
 from brim.history.compact.mark import Summary, piece_of, read
 from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
@@ -27,6 +28,7 @@ from brim.wire import plain
 _STAYS, _TURN = int(Priority.REQUIRED), int(Priority.MEDIUM)
 
 _WHOLE = "it fits whole"
+_STAYS_WHOLE = "it must stay, and fits whole"
 _COMPACTION = "the provider's summary of all earlier messages"
 _COMPACT = {"anthropic": ("anthropic",), "responses": ("openai", "x-ai")}
 """The providers whose compactions each format carries."""
@@ -160,8 +162,8 @@ class HistoryRecord:
     def _dropped_part(self, members: list[int], how: str) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        why = "did not fit" if self.fit.stable is None else "were dropped by the last cut"
-        reason = f"{how} {size:,} {turns.meter.unit} {why}"
+        why = "dropped to fit the budget" if self.fit.stable is None else "dropped by the last cut"
+        reason = f"{how} {counted(size, turns.meter.unit.removesuffix('s'))} {'was' if size == 1 else 'were'} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
 
@@ -172,7 +174,9 @@ class HistoryRecord:
         state: State = "dropped" if self._is_empty(members) else "cut" if forms else "whole"
         saved = sum(units[position] - form.units for position, form in forms.items())
         used = 0 if state == "dropped" else part.size - saved
-        reason = _WHOLE if state == "whole" else part.reason if state == "dropped" else _CUT
+        reason = (
+            (_STAYS_WHOLE if required else _WHOLE) if state == "whole" else part.reason if state == "dropped" else _CUT
+        )
         if state == "cut" or (state == "dropped" and required):
             reason = self.fit.reasons.get(turn, reason)
         if state == "whole" and (summary := self._summary(members)) is not None:

@@ -7,6 +7,6 @@ extra of the same name, and is imported only when it is used.
 from __future__ import annotations
 
 
-def missing(extra: str) -> ImportError:
-    """Return the error for a framework that is not installed, with the extra that installs it."""
-    return ImportError(f"a package is missing: pip install 'brim[{extra}]'")
+def missing(extra: str, error: ImportError) -> ImportError:
+    """Return the error for a package that cannot be imported, with the extra that installs it."""
+    return ImportError(f"{error}; install it: pip install 'brim[{extra}]'", name=error.name)

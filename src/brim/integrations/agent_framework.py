@@ -18,7 +18,7 @@ from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, 
 try:
     from agent_framework import ChatMiddleware, Content, Message, ResponseStream
 except ImportError as error:
-    raise missing("agent-framework") from error
+    raise missing("agent-framework", error) from error
 
 _UNSENT = ("usage", "function_approval_request", "function_approval_response", "oauth_consent_request")
 _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}

@@ -19,7 +19,7 @@ try:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.genai import types
 except ImportError as error:
-    raise missing("google-adk") from error
+    raise missing("google-adk", error) from error
 
 
 class BrimPlugin(FittedCalls, BasePlugin):

@@ -31,7 +31,7 @@ try:
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.config import get_config
 except ImportError as error:
-    raise missing("langchain") from error
+    raise missing("langchain", error) from error
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system", "developer": "system"}
 

@@ -24,7 +24,7 @@ try:
     import litellm
     from litellm.integrations.custom_logger import CustomLogger
 except ImportError as error:
-    raise missing("litellm") from error
+    raise missing("litellm", error) from error
 
 _FORMATS: dict[str, Format] = {
     "completion": "openai",

@@ -34,7 +34,7 @@ try:
     from llama_index.core.llms import LLM
     from llama_index.core.llms.function_calling import FunctionCallingLLM
 except ImportError as error:
-    raise missing("llama-index") from error
+    raise missing("llama-index", error) from error
 
 _ROLES = {
     "system": "system",

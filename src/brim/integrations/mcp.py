@@ -37,7 +37,7 @@ try:
     from mcp.server.mcpserver.exceptions import ToolError
     from pydantic import Field
 except ImportError as error:
-    raise missing("mcp") from error
+    raise missing("mcp", error) from error
 
 _RECALLED = 4_000
 """The default limit of a recalled text, in tokens."""
@@ -236,7 +236,7 @@ def _meter_option(name: str | None, budget: int | None) -> dict[str, Any]:
 def _request(given: Mapping[str, Any]) -> RequestBody:
     """Return the request with these fields, read like that of a file."""
     text = json.dumps({key: value for key, value in given.items() if value is not None}, ensure_ascii=False)
-    return request_of(body_of(text, "the request", MESSAGE_KEYS))
+    return request_of(body_of(text, "request", MESSAGE_KEYS))
 
 
 def _section(row: Mapping[str, Any]) -> Section:

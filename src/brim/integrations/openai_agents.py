@@ -20,7 +20,7 @@ try:
     from agents.models.multi_provider import MultiProvider
     from agents.models.openai_responses import Converter
 except ImportError as error:
-    raise missing("openai-agents") from error
+    raise missing("openai-agents", error) from error
 
 _ARGUMENTS = ("system_instructions", "input", "model_settings", "tools", "output_schema", "handoffs", "tracing")
 """The arguments of a model's methods that may be passed by position."""

@@ -20,7 +20,7 @@ try:
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_core import to_json
 except ImportError as error:
-    raise missing("pydantic-ai") from error
+    raise missing("pydantic-ai", error) from error
 
 _MEDIA = {"image": "image", "audio": "audio"}
 

@@ -30,7 +30,7 @@ from brim.sessions.conversations import Conversations
 try:
     from smolagents.models import ChatMessage, MessageRole, get_tool_json_schema
 except ImportError as error:
-    raise missing("smolagents") from error
+    raise missing("smolagents", error) from error
 
 _ROLES = {"system": "system", "assistant": "assistant", "tool-call": "assistant"}
 

@@ -21,7 +21,7 @@ try:
     from strands.middleware import InvokeModelStage
     from strands.types.events import ModelStopReason
 except ImportError as error:
-    raise missing("strands") from error
+    raise missing("strands", error) from error
 
 
 class BrimConversationManager(FittedCalls, ConversationManager):

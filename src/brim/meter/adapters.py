@@ -107,7 +107,7 @@ class UpperBound(BaseMeter):
 
     def _compare(self, estimate: int, bound: int) -> None:
         self._seen = (estimate, bound) if estimate < _SAMPLE else None
-        name = self.model or self._inner.name
+        name = self.model or "unknown model"
         if self._seen is None and (advice := exact_count_advice(estimate, bound, name)):
             logging.getLogger("brim").warning("%s: %s", name, advice)
 
@@ -125,7 +125,7 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     install = "pip install 'brim[open]', or " if find_spec("splintr") is None and "claude" not in name else ""
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
-        f"The bound is {more} % above the estimate, and brim keeps prompts within the bound. For an exact count,"
-        f" {install}pass the path of the model's tokenizer.json as the model, or name it in {PROJECT_FILE}: models:"
+        f"brim keeps prompts within an upper bound, which is {more} % above the estimate. For an exact count,"
+        f" {install}pass the path of the model's tokenizer.json as the meter, or name it in {PROJECT_FILE}: models:"
         " {NAME: {vocabulary: tokenizer.json}}. In a session, the usage of the first answer tightens the bound."
     )

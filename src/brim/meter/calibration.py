@@ -13,7 +13,7 @@ from functools import partial
 from math import isqrt
 from typing import Any
 
-from brim.amounts import units
+from brim.amounts import counted, units
 from brim.errors import InvalidType
 from brim.meter.base import BaseMeter
 from brim.meter.chat import RequestCounter, request_counts
@@ -134,7 +134,7 @@ class Calibrated(BaseMeter):
     def __init__(self, inner: BaseMeter, calibration: Calibration | None = None) -> None:
         self.calibration = Calibration(model=inner.model) if calibration is None else calibration
         """The recorded ratios of the model."""
-        super().__init__(f"{inner.name}, calibrated by {self.calibration.calls:,} calls")
+        super().__init__(f"{inner.name}, calibrated by {counted(self.calibration.calls, 'call')}")
         self.unit = inner.unit
         self.model = inner.model
         self.inner = inner

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any
 from unicodedata import normalize
 
-from brim.errors import InvalidType, SourceError, UnknownName, nearest, shown
+from brim.errors import InvalidType, SourceError, UnknownName, did_you_mean, nearest, shown
 from brim.files.source import Source, load, place
 
 PROJECT_FILE = "brim.models.yaml"
@@ -234,8 +234,8 @@ class Declaration:
         like = fields.pop("like", None)
         base = _row_of(like) if like is not None else row or _row_of(self.name)
         if like is not None and base is None:
-            near = ", ".join(nearest(like, known_names())) or "none"
-            raise self._refusal("like", f"no model is called {shown(like)}; the nearest known: {near}")
+            hint = did_you_mean(nearest(like, known_names()))
+            raise self._refusal("like", f"no model is called {shown(like)}" + (f"; {hint}" if hint else ""))
         name, aliases = (row.id, row.aliases) if row else (self.name, ())
         base = base or Model(id=name)
         window = fields.get("window", base.window)

@@ -108,6 +108,6 @@ def budget_of(budget: object, model: str | None = None) -> int:
         return budget.budget
     if budget is None:
         if model is None:
-            raise InvalidType("budget", budget, "a whole number of at least 0, or a Window, unless there is a model")
+            raise InvalidType("budget", budget, "a whole number of at least 0 or a Window", "pass budget= or model=")
         return Window.of(model).budget
     return units("budget", budget)

@@ -143,10 +143,11 @@ class Section(_Derived):
                 continue
             if isinstance(values, str | bytes) or not isinstance(values, Sequence):
                 raise InvalidType(f"{where}: {name}", values, "a list, one for each entry")
-            if isinstance(self.content, str) or len(values) != len(self.content):
-                needed = f"a list of {len(self.content):,}, one for each entry"
-                needed = "omitted if the content is a single text" if isinstance(self.content, str) else needed
-                raise InvalidValue(f"{where}: {name}", f"a list of {len(values):,}", needed)
+            if isinstance(self.content, str):
+                raise InvalidValue(f"{where}: {name}", values, "omitted if the content is a single text")
+            if len(values) != len(self.content):
+                needed = f"{len(self.content):,}, one for each entry"
+                raise InvalidValue(f"{where}: the number of {name}", len(values), needed)
             for i, value in enumerate(values):
                 if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
                     raise InvalidType(f"{where}: {name}[{i}]", value, expected)

@@ -75,7 +75,7 @@ def replay(
         return _again(recorded, tokens, meter, captured=captured)
     assert isinstance(found, Receipt)
     if found.history:
-        raise InvalidType("receipt.capture", None, "the messages of the fit (fit with capture=True)")
+        raise InvalidType("receipt.capture", None, "the messages of the fit", "fit with capture=True to record them")
     return Prompt("", _planned(found, tokens))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from brim.amounts import of_budget, units_or_share
+from brim.amounts import counted, of_budget, units_or_share
 from brim.errors import DoesNotFit
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import Part, State, handle
@@ -300,7 +300,8 @@ class Draft:
         unit = self.meter.unit
         if self.ceiling is not None and grant >= self.wanted:
             return f"its ceiling is {self.ceiling:,} {unit} and it has {self.size:,}"
-        return f"{grant:,} {unit} were left for its {self.size:,}"
+        left = f"{counted(grant, unit.removesuffix('s'))} {'was' if grant == 1 else 'were'}"
+        return f"{left} left for its {self.size:,}"
 
     def _sizes(self, limit: int) -> list[int]:
         """Return the sizes of its content and of its forms that are at most `limit`."""

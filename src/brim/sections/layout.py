@@ -70,8 +70,8 @@ def _parsed(template: str, known: Sequence[str]) -> Layout:
             literals[-1] += match[0][0]
             continue
         if name not in known:
-            expected = f"text with placeholders for {', '.join(known)} (write {{{{ for a brace)"
-            raise InvalidValue("template", match[0], expected)
+            expected = f"the name of a section ({', '.join(known)})"
+            raise InvalidValue("template: a placeholder", match[0], expected, "write {{ for a literal brace")
         if name in names:
             raise InvalidValue("template", match[0], "text that names each section once")
         names.append(name)

@@ -246,7 +246,7 @@ class Session:
             self._journal.write([("note", first), *also], self._meta(state))
         except Conflict as error:
             raise SessionExists(
-                "id", self.id, "unused: brim.Session.open(id, store=...) continues a session"
+                "id", self.id, "new in this store", "brim.Session.open(id, store=...) continues an existing session"
             ) from error
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast, get_type_hints
 
 from brim.amounts import fraction, part_of, units, units_or_share
-from brim.errors import BrimError, InvalidType, InvalidValue, nearest
+from brim.errors import BrimError, InvalidType, InvalidValue, did_you_mean, nearest
 from brim.history.stable import Stable
 from brim.meter import DEFAULT, Meter
 from brim.meter.window import Window
@@ -22,7 +22,7 @@ from brim.sessions.learning.windows import WindowLimits
 from brim.wire.base import Format
 
 _ARGUMENTS = ("window", "model", "meter", "store", "id", "summarise")
-"""Other arguments that the error about an unknown option may suggest."""
+"""Other arguments, which the error about an unknown option lists too."""
 LINES = ("cap", "warning", "never")
 """When compaction starts: over the budget, at the warning line, or never."""
 
@@ -163,9 +163,10 @@ def check_options(given: Mapping[str, Any], known: type) -> None:
     names = sorted(known.__annotations__)
     for name in given:
         if name not in names:
-            likely = nearest(name, [*names, *_ARGUMENTS], most=1)
-            hint = f" (did you mean {likely[0]!r}?)" if likely else ""
-            raise InvalidValue("option", name, f"one of {', '.join(names)}{hint}")
+            listed = sorted({*names, *_ARGUMENTS})
+            raise InvalidValue(
+                "option", name, f"one of {', '.join(listed)}", did_you_mean(nearest(name, listed, most=1))
+            )
 
 
 _MEMORY_SHARE = 4
@@ -220,7 +221,7 @@ class SessionSettings:
             UnknownName: there is no such model.
         """
         if window is None and model is None:
-            raise InvalidType("window", window, "a Window or its size, unless there is a model")
+            raise InvalidType("window", window, "a Window or its size", "pass window= or model=")
         if window is None and model is not None:
             window = Window.of(model)
         elif isinstance(window, int) and not isinstance(window, bool):

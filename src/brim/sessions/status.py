@@ -57,7 +57,7 @@ class Status:
 
     @property
     def peak_utilization(self) -> float:
-        """The largest share of the window that a prompt used."""
+        """The largest prompt as a share of the current window; above 1 if the window was larger then."""
         return self.peak / self.window
 
     @property

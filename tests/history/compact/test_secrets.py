@@ -39,6 +39,14 @@ SECRETS = [
     ("Authorization: Bearer " + A32, A32),
     ("authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNz"),
     ("curl -u admin:letmein99 http://x", "letmein99"),
+    ("Authorization: Basic Ym9iOnB3", "Ym9iOnB3"),
+    ("Authorization: Bearer abc.def.ghi", "abc.def"),
+    ("authorization: token abcd1234efgh", "abcd1234efgh"),
+    ('{"Authorization": "Bearer abcdefgh"}', "abcdefgh"),
+    ("curl -H 'Authorization: s3cr3t'", "s3cr3t"),
+    ("The password of the shop is hunter22correct.", "hunter22correct"),
+    ("the token for the bot's account is abcd1234efgh", "abcd1234efgh"),
+    ("the passphrase is 'correct horse battery staple'", "horse"),
     ("password=hunter2!", "hunter2"),
     ("DB_PASSWORD=correcthorse", "correcthorse"),
     ('"password": "tr0ub4dor&3"', "tr0ub4dor"),
@@ -99,6 +107,13 @@ HARMLESS = [
     "b2:0a1b2c3d4e5f60718293a4b5c6d7e8f9",
     "ORD-48213 and #4711 in v1.2.3-rc.1",
     "a bearer of bad news",
+    "Authorization: required for admins",
+    "authorization: token based access is used",
+    "authorization: bearer tokens are used here",
+    "The password of the shop is wrong.",
+    "the password of a user is at least 8 characters long",
+    "the password for the shop is set in config.yaml",
+    "passphrase: ask the admin for it",
     "sk-learn and task-sk-lists are packages",
     "public_key = load('id_rsa.pub')",
     "密码 是 必须 的",
@@ -187,3 +202,8 @@ def test_uuids_and_hashes_are_no_secrets(uuid, raw):
 def test_a_random_value_under_a_telling_name_goes(value, form):
     value = f"{value}7x"
     assert value not in redact(form.format(value))
+
+
+def test_a_passphrase_of_several_words_goes_to_the_end_of_its_line():
+    """ "passphrase: correct horse battery staple stays"."""
+    assert redact("passphrase: correct horse battery staple\nnext") == f"passphrase: {REMOVED}\nnext"

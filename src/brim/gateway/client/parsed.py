@@ -32,7 +32,7 @@ FORMATS: dict[str, Format] = {
     BEDROCK: "bedrock",
 }
 """The format of the messages of each route."""
-_PLACE = "the request"
+_PLACE = "request"
 _SIGNS = (b",", b"[", b"{")
 _MOST_SIGNS = 500_000
 """Commas and opening brackets in a body, also those in strings. They limit its values, which can take a hundred times

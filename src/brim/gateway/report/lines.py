@@ -17,7 +17,7 @@ _LONGEST, _END = 24, 12
 _REFUSALS = {
     "key": "its key is missing or invalid",
     "origin": "it came from a page of another site",
-    "path": "gateway.paths does not list its path",
+    "path": "gateway.paths does not allow its path",
     "method": "its path only accepts POST",
     "encoding": "its content encoding is not supported",
     "upgrade": "it is a WebSocket request",

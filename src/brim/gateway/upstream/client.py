@@ -258,9 +258,9 @@ def _why_unreachable(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientResponseError) and "content-encoding" in error.message:
         return _UNREADABLE
     if isinstance(error, aiohttp.ClientResponseError):
-        return "upstream did not answer with HTTP, or its headers are too long; check http: and https: in its URL"
+        return "upstream did not answer with HTTP, or its headers are too long; check the http: or https: of its URL"
     if isinstance(error, aiohttp.ClientConnectionError):
-        return "upstream closed the connection before it answered; check http: and https: in its URL"
+        return "upstream closed the connection before it answered; if it expects TLS, its URL must begin with https:"
     return f"upstream cannot be reached ({type(error).__name__})"
 
 

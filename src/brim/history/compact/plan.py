@@ -320,9 +320,9 @@ def _checked(plan: CompactionPlan, summary: str) -> str:
     text = mark.unmarked(redact(summary))
     size, meter = plan.meter.load(text), plan.meter
     if not text or size >= plan.older:
-        problem = f"takes {size:,} {meter.unit}" if text else "is empty"
+        sizes = f"takes {size:,} {meter.unit}, and what it replaces {plan.older:,}: summarise in at most {plan.limit:,}"
         raise NoProgress(
-            f"the summary {problem} and what it replaces takes {plan.older:,}: summarise in at most {plan.limit:,}",
+            f"the summary {sizes if text else 'is empty'}",
             before=plan.older,
             after=size,
         )

@@ -50,6 +50,14 @@ _AFTER_WORD = re.compile(
     re.I,
 )
 """The token after `bearer` or `authorization`. Possessive white space avoids backtracking."""
+_HEADER = re.compile(
+    r"(\bauthorization(?:\\{0,8}[\"'])?\s*+[:=]\s*+(?:\\{0,8}[\"'])?(?P<scheme>(?:bearer|basic|token)\s++)?)(?![\[<${*])"
+    r"(?=[\w.~+/=-]{0,400}\d"
+    r"|(?(scheme)[\w.~+/=-]{0,400}(?:[+/=_.-]\w|(?<=[\w.~+/=-]{6})(?:\\{0,8}[\"']|[ \t]{0,4}$))|(?!)))"
+    r"([\w.~+/=-]{6,}+)",
+    re.I | re.M,
+)
+"""A short value of the header `Authorization`; without a scheme it has a digit, with one it may end a line or text."""
 
 _OPTION = re.compile(
     r"((?:^|\s)--?(?:password|passwd|token|secret|api-?key|access-?key|auth-?token|client-?secret)(?:\s+|=)[\"']?)"
@@ -76,10 +84,17 @@ _NAMED = (
 )
 _NAMED_VALUE = re.compile(
     rf"((?:(?P<strong>{_STRONG})|{_NAMED})"
-    rf"(?P<link>(?:{_QUOTE})?\s*(?:=>|:=|[=:]|\s(?:is|was|to)\b:?|(?:,\s?|\s)(?={_QUOTE}))\s*)){_VALUE}",
+    rf"(?P<link>(?:{_QUOTE})?\s*(?:=>|:=|[=:]"
+    rf"|(?:\s(?:of|for|to|on)(?:\s[\w'.@-]{{1,40}}){{1,5}}?)?\s(?:is|was|to)\b:?|(?:,\s?|\s)(?={_QUOTE}))\s*)){_VALUE}",
     re.I,
 )
 """A name such as `password`, and its value; quotes may be escaped, as in JSON inside of JSON."""
+_PHRASE = re.compile(
+    rf"(passphrase(?:{_QUOTE})?(?:\s{{0,4}}[=:]|\s(?:is|was)(?=\s{{0,4}}{_QUOTE}))\s{{0,4}}(?:{_QUOTE})?)"
+    rf"([a-z]{{3,20}}(?:[ -][a-z]{{3,20}}){{3,11}}+)(?=[.!]?(?:{_QUOTE}|[ \t]{{0,4}}$))",
+    re.I | re.M,
+)
+"""A passphrase of four or more words; a sentence has a shorter word such as `in`."""
 
 _ANY = rf"(?:(?P<strong>{_STRONG})|{_NAMED})"
 _OTHERS = r"(?:[\w-]{1,30}\s{0,4}=\s{0,4}\S{1,80}\s{1,40}){0,3}"
@@ -208,14 +223,14 @@ def _redacted(text: str) -> str:
     if "://" in low:
         text = _IN_ADDRESS.sub(rf"\1{REMOVED}", text)
     if "bearer" in low or "authorization" in low:
-        text = _AFTER_WORD.sub(rf"\1{REMOVED}", text)
+        text = _HEADER.sub(rf"\1{REMOVED}", _AFTER_WORD.sub(rf"\1{REMOVED}", text))
     if "curl" in low or "http" in low:
         text = _USER_OPTION.sub(rf"\1{REMOVED}", text)
     for word, program in _PROGRAMS:
         if word in low:
             text = program.sub(rf"\1\2{REMOVED}", text)
     if any(map(low.__contains__, _WORDS)):
-        text = _columns(_OPTION.sub(_without_argument, text))
+        text = _columns(_OPTION.sub(_without_argument, _PHRASE.sub(rf"\1{REMOVED}", text)))
         for named in (_PAIR, _ELEMENT, _CELL, _NAMED_VALUE):
             text = named.sub(_without_value, text)
     return text

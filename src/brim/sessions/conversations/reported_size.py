@@ -78,7 +78,7 @@ class ReportedSize:
         """Return in words why the budget is not `tokens`; empty if it is."""
         if (budget := self.budget(tokens)) == tokens:
             return ""
-        spare = f", and 1/{_NEW} of what is new is left free" if tokens > self.reported else ""
+        spare = f", and adds 1/{_NEW} to the count of new text" if tokens > self.reported else ""
         return (
             f"a budget of {tokens:,} is {budget:,} by brim's count: of the last prompt,"
             f" the provider counted {self.reported:,} {self.scale.unit}, brim {self.counted:,}{spare}"

@@ -156,6 +156,6 @@ class Limits:
             InvalidValue: a change is unknown or invalid.
         """
         for name in changes:
-            check_choice("an argument", name, _CHANGES)
+            check_choice("argument", name, _CHANGES)
         known = {slot.name for slot in fields(cls)}
         return cls(**{name: value for name, value in {**values, **changes}.items() if name in known})
