@@ -202,3 +202,17 @@ def test_what_stands_beside_a_long_value_stays_to_the_letter():
 
 def test_a_value_of_one_line_says_how_long_it_was_and_how_it_began():
     assert value_mark("x" * 90) == f"[90 characters omitted, beginning: {'x' * 80}]"
+
+
+def test_long_prose_is_divided_after_each_sentence():
+    said = "Yes. The loaf needs 20 minutes, e.g. in the oven. " + "It rests for an hour on a board in the kitchen! " * 5
+    parts = parts_of(f"A short line. It stays.\n{said}", own=True)
+    assert [parts.part(at) for at in range(3)] == [
+        "A short line. It stays.\n",
+        "Yes. The loaf needs 20 minutes, e.g. in the oven. ",
+        "It rests for an hour on a board in the kitchen! ",
+    ]
+    assert len(parts) == 7
+    assert parts.show([1]) == (
+        "[1 line omitted]\nYes. The loaf needs 20 minutes, e.g. in the oven. [240 characters omitted]"
+    )

@@ -22,6 +22,8 @@ SHORT_LINE = 24
 _JOINED = r"(?!\\u(?:03[0-6]|20[0d]|fe0|FE0|d83c|D83C))"
 """JSON escapes of characters that combine with the one before them."""
 _SENTENCE_END = re.compile(rf"[.!?;]\s{_JOINED}|[。！？]{_JOINED}")
+_FULL_STOP = re.compile(rf"[.!?]\s{_JOINED}(?![a-z])|[。！？]{_JOINED}")
+"""The end of a whole sentence; a small letter after it means an abbreviation."""
 _SPACE = re.compile(rf"\s{_JOINED}")
 _ESCAPE = re.compile(r"\\.")
 _WORD = re.compile(r"\w")
@@ -59,13 +61,20 @@ class TextParts:
     """A text as lines, of which some may be omitted."""
 
     def __init__(
-        self, text: str, *, longest: int = LONG_LINE, marker: str | None = None, span: tuple[int, int] | None = None
+        self,
+        text: str,
+        *,
+        longest: int = LONG_LINE,
+        shortest: int | None = None,
+        marker: str | None = None,
+        span: tuple[int, int] | None = None,
     ) -> None:
         """Divide a text.
 
         Args:
             text: the text.
             longest: characters above which a line is divided.
+            shortest: divide such a line after each sentence of at least so many characters, not only where it must be.
             marker: fills each gap instead of the usual mark; `{dropped}` is the number of lines.
             span: the start and end of a JSON string inside `text`; its line breaks are escaped.
         """
@@ -80,11 +89,20 @@ class TextParts:
         """The start of each part, and the end of the text."""
         for end in (*self._breaks, self._last):
             at = self.starts[-1]
-            while end - at > longest:
-                at = self._division(at, at + longest // 2, at + longest, end)
-                self.starts.append(at)
-            if at < end:
-                self.starts.append(end)
+            for stop in (end,) if shortest is None or end - at <= longest else self._sentences(at, end, shortest):
+                while stop - at > longest:
+                    at = self._division(at, at + longest // 2, at + longest, stop)
+                    self.starts.append(at)
+                if at < stop:
+                    self.starts.append(stop)
+                    at = stop
+
+    def _sentences(self, start: int, end: int, shortest: int) -> Iterator[int]:
+        """Yield where the sentences of a line end; one that is too short ends with the next."""
+        while found := _FULL_STOP.search(self.text, start + shortest - 1, end):
+            start = min(boundary_after(self.text, found.end()), end)
+            yield start
+        yield end
 
     def _division(self, start: int, least: int, most: int, end: int) -> int:
         """Return where to divide a line: after a sentence or a word, or, outside JSON, after any letter."""
@@ -146,7 +164,7 @@ class TextParts:
         else:
             note = self._note(stop - start, "character", recall)
             note = (
-                ("" if start == self._first or (above and self._breaks[above - 1] == start) else " ")
+                ("" if start == self._first or self.text[start - 1].isspace() else " ")
                 + note
                 + ("" if ends else self._break if closed else " ")
             )
