@@ -216,3 +216,8 @@ def test_long_prose_is_divided_after_each_sentence():
     assert parts.show([1]) == (
         "[1 line omitted]\nYes. The loaf needs 20 minutes, e.g. in the oven. [240 characters omitted]"
     )
+
+
+def test_the_first_line_of_a_listing_is_an_entry_and_not_its_sum():
+    parts = parts_of("total 48\n" + "\n".join(f"-rw-r--r-- 1 root root {i} Nov 19 03:28 f{i}.py" for i in range(9)))
+    assert [parts.part(at) for at in parts.ending()] == ["-rw-r--r-- 1 root root 0 Nov 19 03:28 f0.py\n"]

@@ -365,3 +365,8 @@ def test_a_turn_that_has_to_stay_and_does_not_says_why():
     (part,) = [part for part in parts if part.required and part.state == "dropped"]
     assert part.name == "messages[2]"
     assert part.reason == "it must stay, and did not fit"
+
+
+def test_a_rule_of_thumb_states_the_bound_of_an_unknown_model():
+    told = brim.fit_messages([user("Tell me about the crane. " * 20)], 1_000, meter="chars/4").receipt
+    assert told.used < told.upper

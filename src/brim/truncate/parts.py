@@ -38,6 +38,8 @@ STATUS = re.compile(
 _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
 _LISTED = re.compile(r"\s|[+-](?![+-])|\d{1,9}[:|]")
 """The start of a line in a listing or a diff: indentation, a sign, or a line number."""
+_BLOCKS = re.compile(r"total \d+[KMG]?\s*$")
+"""The first line of `ls -l`."""
 _SHORT_GAP = 40
 """A gap of up to this many characters is shown although it was not chosen: many marks are hard to read."""
 NEAR_END = 3
@@ -187,13 +189,15 @@ class TextParts:
     def ending(self) -> list[int]:
         """Return the parts that show how it ended, the best first: the last line, the last failure, a status.
 
-        The last line of a listing or a diff says nothing alone; its first line says what it is.
+        The last line of a listing or a diff says nothing alone; its first line, after the sum of `ls -l`, says what
+        it is.
         """
         failure = last_failure(self.text)
         telling = range(len(self) - 1, -1, -1)
         last = next((at for at in telling if self._tells(at)), None)
         if last is not None and self._is_inside(last):
-            last = next((at for at in reversed(telling) if self._tells(at)), last)
+            first = (at for at in reversed(telling) if self._tells(at) and not _BLOCKS.match(self.part(at)))
+            last = next(first, last)
         found = [] if last is None else [last]
         found += [] if failure is None else [self.part_at(failure)]
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
