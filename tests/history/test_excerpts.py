@@ -202,3 +202,22 @@ def test_what_stands_beside_a_long_value_stays_to_the_letter():
 
 def test_a_value_of_one_line_says_how_long_it_was_and_how_it_began():
     assert value_mark("x" * 90) == f"[90 characters omitted, beginning: {'x' * 80}]"
+
+
+def test_long_prose_is_divided_after_each_sentence():
+    said = "Yes. The loaf needs 20 minutes, e.g. in the oven. " + "It rests for an hour on a board in the kitchen! " * 5
+    parts = parts_of(f"A short line. It stays.\n{said}", own=True)
+    assert [parts.part(at) for at in range(3)] == [
+        "A short line. It stays.\n",
+        "Yes. The loaf needs 20 minutes, e.g. in the oven. ",
+        "It rests for an hour on a board in the kitchen! ",
+    ]
+    assert len(parts) == 7
+    assert parts.show([1]) == (
+        "[1 line omitted]\nYes. The loaf needs 20 minutes, e.g. in the oven. [240 characters omitted]"
+    )
+
+
+def test_the_first_line_of_a_listing_is_an_entry_and_not_its_sum():
+    parts = parts_of("total 48\n" + "\n".join(f"-rw-r--r-- 1 root root {i} Nov 19 03:28 f{i}.py" for i in range(9)))
+    assert [parts.part(at) for at in parts.ending()] == ["-rw-r--r-- 1 root root 0 Nov 19 03:28 f0.py\n"]

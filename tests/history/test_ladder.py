@@ -1,5 +1,7 @@
 """What has to stay is cut step by step: the newest turn, the task as well; then the task goes, or both are a mark."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -243,3 +245,35 @@ def test_what_a_person_states_stays_longer_than_what_a_person_only_asks():
     asked = [at for at, message in enumerate(sent[:-1]) if message["content"].startswith("How")]
     assert asked
     assert all(sent[at + 1]["role"] == "assistant" for at in asked)
+
+
+def test_nearly_all_questions_keep_the_first_sentence_of_their_answer():
+    filler = "Then fold the dough on a cold board and let it rest near the warm oven. " * 8
+    chat = [user("Help me bake."), model("Gladly.")]
+    for loaf in range(80):
+        chat += [
+            user(f"What about loaf {loaf}?"),
+            model(f"Loaf {loaf} needs {loaf + 11} minutes in the oven. {filler}"),
+        ]
+    fitted = brim.fit_messages([*chat, user("And what did you say at first?")], 5_500, model="gpt-4o")
+    told = [str(message["content"]) for message in fitted.messages]
+    assert sum(text.startswith("Loaf") and "minutes in the oven. " in text for text in told) >= 75
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_each_result_keeps_the_line_that_the_current_instruction_names(as_json):
+    run = [user("Check the stock of all shops.")]
+    for day in range(30):
+        stock = {f"shop-{shop}": (day * 31 + shop * 7) % 90 for shop in range(25)}
+        told = json.dumps(stock) if as_json else "\n".join(f"{shop}: {pieces} pieces" for shop, pieces in stock.items())
+        run += [calling(f"c{day}"), result(f"c{day}", told)]
+    fitted = brim.fit_messages([*run, user("How many pieces are in shop-4?")], 4_000, model="gpt-4o")
+    told = [message["content"] for message in fitted.messages if message["role"] == "tool"]
+    assert len(told) == sum("shop-4:" in text or '"shop-4":' in text for text in told) == 30
+
+
+def test_a_refusal_says_what_the_stated_budget_leaves():
+    with pytest.raises(
+        brim.DoesNotFit, match="with which the newest turn is cut to marks and the task is cut or dropped"
+    ):
+        fit(CHAT, 1)

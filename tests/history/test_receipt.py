@@ -376,3 +376,8 @@ def test_the_reasons_of_turns_are_true_and_in_the_singular_for_one_token():
     reasons = [part.reason for part in receipt.parts]
     assert not [reason for reason in reasons if "did not fit" in reason or "1 chars" in reason]
     assert reasons[-1] == "it must stay, and fits whole"
+
+
+def test_a_rule_of_thumb_states_the_bound_of_an_unknown_model():
+    told = brim.fit_messages([user("Tell me about the crane. " * 20)], 1_000, meter="chars/4").receipt
+    assert told.used < told.upper

@@ -54,7 +54,7 @@ def test_part_of_a_long_line_leaves_a_mark_with_its_characters():
     parts = TextParts(text, longest=60)
     assert (
         parts.show([0, len(parts) - 1])
-        == parts.part(0) + f" [{180 - parts.size(0) + 1} characters omitted]\nlast line\n"
+        == parts.part(0) + f"[{180 - parts.size(0) + 1} characters omitted]\nlast line\n"
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import brim
 from brim.errors import InvalidValue
 from brim.truncate import Truncator, truncator
 from brim.truncate.ends import Head
@@ -128,3 +129,8 @@ def test_kept_lines_are_lines_of_the_source_in_order_between_marks_that_count_th
             assert line == lines[at]
             at += 1
     assert at == len(lines)
+
+
+def test_a_refusal_states_no_size_that_is_not_the_smallest():
+    with pytest.raises(brim.DoesNotFit, match="cannot be cut to 1: a piece of it and its marker need more$"):
+        brim.cut("word " * 100, 1, model="gpt-4o")

@@ -18,12 +18,14 @@ from brim.truncate.parts import LONG_LINE, TextParts
 
 _FENCE = "```"
 _SENTENCE = 240
-"""Characters of a line of prose above which it is divided into sentences."""
+"""Characters of a line of prose above which it is divided into sentences, and of the longest part of one."""
+_SHORT_SENTENCE = 24
+"""Characters up to which a sentence forms one part with the next: `Yes.`, or the number of an item."""
 
 
 def sentences(text: str) -> TextParts:
     """Return the lines of a text, long ones divided into sentences, and its blocks of code unless they are too long."""
-    parts = TextParts(text, longest=_SENTENCE)
+    parts = TextParts(text, longest=_SENTENCE, shortest=_SHORT_SENTENCE)
     starts, inside = array("L", [0]), False
     for start, stop in pairwise(parts.starts):
         fence = text[start:stop].lstrip().startswith(_FENCE)

@@ -18,7 +18,7 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
-from brim.history.names import has_value, names_in, single_places, values_in
+from brim.history.names import asked_names, has_value, named_places, names_in, single_places, values_in
 from brim.history.repeats import Repeats
 from brim.history.rules import asks_for_thinking
 from brim.history.turns import Repair, Turns
@@ -46,7 +46,7 @@ _SPOKEN = 24
 _ANSWER = 600
 """Tokens up to which the answer of a subagent stays whole."""
 _BRIEFLY = 240
-"""Characters of a text of the agent or a person that are shown in every form."""
+"""Characters of a text of the agent or a person, or of a line that the instruction names, shown in every form."""
 _ENDING = 60
 """Characters of the end of a result in the shortest form, besides a failure: an exit code, a sum."""
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]*(?:[.!?。！？؟]+|\n|$)")
@@ -222,7 +222,7 @@ class Forms:
         if piece.kind == "call":
             return ()
         own = piece.kind == "text" and not self._turns.printed(position)
-        stays = [] if own else self._heard(position, at)
+        stays = [] if own else [*{*self._heard(position, at), *self._named(position, at)}]
         parts, found, left = self.texts(position, at), stays, _BRIEFLY if own else _ENDING
         failures = () if own else parts.failures()
         for part in (part for part in chosen if part not in stays):
@@ -296,9 +296,10 @@ class Forms:
         return [parts.part_at(alone.starts[at]) for at in alone.ending()]
 
     def _asked(self, position: int, at: int) -> list[int]:
-        """Return the part of a result with most words of the task and the instruction that it has only once.
+        """Return the part of a result with a name of the instruction, else the one with most words of it and the task.
 
-        Words of its call do not count, since a program may print the command again, nor does a part of plain words.
+        Names and words that the result has twice do not count, nor do words of its call, since a program may print
+        the command again, nor a part of plain words.
         """
         known = self._answers.get((position, at))
         if known is None:
@@ -309,18 +310,32 @@ class Forms:
             }
             said = [place for place in (turns.task, turns.instruction) if place is not None]
             asked = frozenset[str]().union(*map(self._words_of, said))
+            named = self._named(position, at)
             places = single_places(turns.messages[position].pieces[at].text, asked - called)
             found = Counter(part for part in map(parts.part_at, places) if has_value(parts.part(part)))
             best = max(found, key=lambda part: (found[part], -parts.size(part)), default=None)
-            known = [] if best is None or parts.size(best) > LONG_LINE else [best]
+            known = named or ([] if best is None or parts.size(best) > LONG_LINE else [best])
             self._answers[position, at] = known
         return known
+
+    def _named(self, position: int, at: int) -> list[int]:
+        """Return the shortest part of a result with a name of the instruction that occurs nowhere else in it."""
+        turns, parts = self._turns, self.texts(position, at)
+        names = () if turns.instruction is None else self._names_of(turns.instruction)
+        found = {*map(parts.part_at, named_places(turns.messages[position].pieces[at].text, names))}
+        return sorted(sorted(part for part in found if parts.size(part) <= _BRIEFLY), key=parts.size)[:1]
 
     @_made_once
     def _words_of(self, position: int) -> frozenset[str]:
         """Return the words of a person."""
         said = self._turns.messages[position].said()
         return frozenset(terms(without(said, enveloped(said))))
+
+    @_made_once
+    def _names_of(self, position: int) -> frozenset[str]:
+        """Return the names in the words of a person."""
+        said = self._turns.messages[position].said()
+        return asked_names(without(said, enveloped(said)))
 
     def _own_words(self, position: int, at: int, most: int) -> list[int]:
         """Return the parts of an agent's text that fit `most` tokens, the most important first."""

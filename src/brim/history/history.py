@@ -281,6 +281,7 @@ class History:
         prefix = before_messages + sum(sent.units[: shared_messages(shown, messages)]) if shown else 0
         record = HistoryRecord(
             fit=fit,
+            messages=messages,
             used=used,
             prefix=prefix,
             meter=self._meter,

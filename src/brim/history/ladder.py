@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from brim.history.forms import Form, Forms
 from brim.history.names import NameIndex, names_in
@@ -97,7 +98,7 @@ class Ladder:
         self._told = self._statements(spoken)
         self._offer(turns, forms.gist, _HALF)
         told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn], -turn))
-        self._offer([*told, *filter(self._tells, turns)], self._stated, _HALF)
+        self._offer(chain(told, filter(self._tells, turns)), self._stated, _HALF)  # Reads only the turns that it tries.
         self._offer(sorted(turns, key=prose.__contains__), forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
         self._choose_lines()

@@ -113,6 +113,24 @@ def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
     return (place for word, place in found.items() if place >= 0 and stem(word) in terms)
 
 
+def named_places(text: str, names: Collection[str]) -> Iterator[int]:
+    """Yield the offsets of names that occur once in a text, not as a part of another."""
+    for name in names:
+        at = text.find(name, 0, _REACH)
+        if at >= 0:
+            found = re.finditer(rf"(?<![\w\-]){re.escape(name)}(?![\w\-]|[./@#:]\w)", text[:_REACH])
+            if (first := next(found, None)) and not next(found, None):
+                yield first.start()
+
+
+def asked_names(text: str) -> frozenset[str]:
+    """Return the values that a text names, also short ones: `shop-4`, `W12`, `4711`, `app.py`."""
+    return frozenset(islice((word for word in _SHORT_NAME.findall(text[:_REACH]) if has_value(word)), _MOST_ASKED))
+
+
+_SHORT_NAME = re.compile(r"\w[\w./\-@#:]{1,198}\w")
+_MOST_ASKED = 30
+"""Names of one instruction that are looked for in each result."""
 _STATED = re.compile(r"""["']?\b([A-Za-z_][\w.\-/]{1,78}\w)["']?\s?(?:=>?|:|->)\s?["']?([\w./\\@|=+\-]{2,200})""")
 """A key and its value: `port=8443`, `"port": 8443`, `a -> b`."""
 _EXACT = re.compile(r"\d|[/\\|@_]|[a-z][A-Z]")

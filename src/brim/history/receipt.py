@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from brim.history.note import truncation
 from brim.history.stable import Stable
 from brim.history.turns import Turns
 from brim.meter.catalogue import lookup
+from brim.meter.chat import request_counts
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Part, Receipt, State, handle, losses
 from brim.receipts.section import Priority
@@ -44,6 +46,8 @@ class HistoryRecord:
     """A fit and its input, from which the receipt is written even if the history has grown since."""
 
     fit: HistoryFit
+    messages: Sequence[Any]
+    """The messages to send."""
     used: int
     prefix: int
     """Tokens that the prompt shares with the last one."""
@@ -85,7 +89,7 @@ class HistoryRecord:
             unit=meter.unit,
             meter=meter.name,
             exact=self.exact and meter.exact,
-            upper=self.used,
+            upper=self._upper(),
             joins=self.used - sum(part.used for part in parts),
             parts=parts,
             losses=losses(parts),
@@ -97,6 +101,15 @@ class HistoryRecord:
             capture=self._capture(),
             captured=self.captured,
         )
+
+    def _upper(self) -> int:
+        """Return an upper bound on the tokens."""
+        meter = self.turns.meter
+        if meter.exact or meter.overhead:  # With an overhead, counts are upper bounds already.
+            return self.used
+        bound = partial(meter.counter, count=meter.upper_load)
+        name = self.turns.wire.name
+        return max(self.used, request_counts(bound, self.messages, **self.before, format=name) + meter.slack)
 
     def _capture(self) -> Capture:
         """Return the input of the fit; it refers to the messages and does not copy them."""

@@ -22,6 +22,8 @@ SHORT_LINE = 24
 _JOINED = r"(?!\\u(?:03[0-6]|20[0d]|fe0|FE0|d83c|D83C))"
 """JSON escapes of characters that combine with the one before them."""
 _SENTENCE_END = re.compile(rf"[.!?;]\s{_JOINED}|[。！？]{_JOINED}")
+_FULL_STOP = re.compile(rf"[.!?]\s{_JOINED}(?![a-z])|[。！？]{_JOINED}")
+"""The end of a whole sentence; a small letter after it means an abbreviation."""
 _SPACE = re.compile(rf"\s{_JOINED}")
 _ESCAPE = re.compile(r"\\.")
 _WORD = re.compile(r"\w")
@@ -36,6 +38,8 @@ STATUS = re.compile(
 _MARKED = re.compile(r"^\[([\d,]{1,12}) lines? omitted[^\]\n]{0,40}\]$", re.MULTILINE)
 _LISTED = re.compile(r"\s|[+-](?![+-])|\d{1,9}[:|]")
 """The start of a line in a listing or a diff: indentation, a sign, or a line number."""
+_BLOCKS = re.compile(r"total \d+[KMG]?\s*$")
+"""The first line of `ls -l`."""
 _SHORT_GAP = 40
 """A gap of up to this many characters is shown although it was not chosen: many marks are hard to read."""
 NEAR_END = 3
@@ -59,13 +63,20 @@ class TextParts:
     """A text as lines, of which some may be omitted."""
 
     def __init__(
-        self, text: str, *, longest: int = LONG_LINE, marker: str | None = None, span: tuple[int, int] | None = None
+        self,
+        text: str,
+        *,
+        longest: int = LONG_LINE,
+        shortest: int | None = None,
+        marker: str | None = None,
+        span: tuple[int, int] | None = None,
     ) -> None:
         """Divide a text.
 
         Args:
             text: the text.
             longest: characters above which a line is divided.
+            shortest: divide such a line after each sentence of at least so many characters, not only where it must be.
             marker: fills each gap instead of the usual mark; `{dropped}` is the number of lines.
             span: the start and end of a JSON string inside `text`; its line breaks are escaped.
         """
@@ -80,11 +91,20 @@ class TextParts:
         """The start of each part, and the end of the text."""
         for end in (*self._breaks, self._last):
             at = self.starts[-1]
-            while end - at > longest:
-                at = self._division(at, at + longest // 2, at + longest, end)
-                self.starts.append(at)
-            if at < end:
-                self.starts.append(end)
+            for stop in (end,) if shortest is None or end - at <= longest else self._sentences(at, end, shortest):
+                while stop - at > longest:
+                    at = self._division(at, at + longest // 2, at + longest, stop)
+                    self.starts.append(at)
+                if at < stop:
+                    self.starts.append(stop)
+                    at = stop
+
+    def _sentences(self, start: int, end: int, shortest: int) -> Iterator[int]:
+        """Yield where the sentences of a line end; one that is too short ends with the next."""
+        while found := _FULL_STOP.search(self.text, start + shortest - 1, end):
+            start = min(boundary_after(self.text, found.end()), end)
+            yield start
+        yield end
 
     def _division(self, start: int, least: int, most: int, end: int) -> int:
         """Return where to divide a line: after a sentence or a word, or, outside JSON, after any letter."""
@@ -146,7 +166,7 @@ class TextParts:
         else:
             note = self._note(stop - start, "character", recall)
             note = (
-                ("" if start == self._first or (above and self._breaks[above - 1] == start) else " ")
+                ("" if start == self._first or self.text[start - 1].isspace() else " ")
                 + note
                 + ("" if ends else self._break if closed else " ")
             )
@@ -169,13 +189,15 @@ class TextParts:
     def ending(self) -> list[int]:
         """Return the parts that show how it ended, the best first: the last line, the last failure, a status.
 
-        The last line of a listing or a diff says nothing alone; its first line says what it is.
+        The last line of a listing or a diff says nothing alone; its first line, after the sum of `ls -l`, says what
+        it is.
         """
         failure = last_failure(self.text)
         telling = range(len(self) - 1, -1, -1)
         last = next((at for at in telling if self._tells(at)), None)
         if last is not None and self._is_inside(last):
-            last = next((at for at in reversed(telling) if self._tells(at)), last)
+            first = (at for at in reversed(telling) if self._tells(at) and not _BLOCKS.match(self.part(at)))
+            last = next(first, last)
         found = [] if last is None else [last]
         found += [] if failure is None else [self.part_at(failure)]
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}

@@ -89,6 +89,8 @@ _ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
 """A run that is longer than any name, such as an encoded file; searching it for names would take too long."""
 _CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
 """A call in the text of a message."""
+_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
+"""A row with the arguments of a call: the agent did not say them, but may have copied them from a result."""
 _IDLE_TEXT = """
 great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
 wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
@@ -245,7 +247,8 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
         found = [_line(role, each, at) for each in ends if each and len(each) <= _LONGEST]
     else:
-        spoken = [each for each in sentences("\n".join(safe.split(_FENCE)[::2])) if _is_prose(role, each)]
+        prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
+        spoken = [each for each in sentences(prose) if _is_prose(role, each)]
         found = [_line(role, each, at) for each in spoken]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
     return [*found, *_paths(role, safe, at)]
