@@ -211,8 +211,11 @@ class Conversation:
         )
         regret = state.counts.regrets()
         made.regret = regret["calls"] - had["calls"], regret["tokens"] - had["tokens"]
-        made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
-        if self.logged or not fits or state.counts.cut:
+        made.exact = exact and state.exact and not made.correction
+        turns = state.context.history.turns
+        made.before = count + made.correction + sum(repair.units for repair in turns.repairs)
+        is_valid = not (turns.repairs or turns.pairs.open or turns.idle(()))
+        if self.logged or not fits or not is_valid or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
             self._cut(step, made, parts, added, target)
         return made, added
