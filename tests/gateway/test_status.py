@@ -56,10 +56,12 @@ def test_requests_that_belong_to_no_conversation_are_counted(gateway, upstream, 
     """It said "There are no sessions yet", as if nothing had arrived."""
     url, _ = gateway()
     assert printed(capsys, "--gateway", url)[1].startswith("The gateway has received 0 requests so far.")
-    post(url, asked(conversation(1)), x_brim_budget="many")
+    post(url, asked(conversation(1)))
     code, out, _ = printed(capsys, "--gateway", url)
     assert code == 0
-    assert out == "The gateway has received 1 request so far. It has fitted no conversation yet.\n"
+    assert (
+        out == "The gateway has received 1 request so far. A conversation is listed once it fills half of its budget.\n"
+    )
 
 
 def test_the_rows_fit_a_terminal_of_80_columns_and_their_numbers_are_whole(gateway, upstream, monkeypatch, capsys):
