@@ -26,7 +26,8 @@ _HEAD = """\
 <!-- Written by scripts/config_reference.py from the table of settings; do not edit. -->
 
 Every key of `brim.yaml`. Profiles, flows and steps take the same keys, unless the table says "top of the file". The
-variable of a key is `BRIM_` and its parts in capitals, joined by two underscores. [The guide](../configuration.md) explains which layer overrides which.
+variable of a key is `BRIM_` and its parts in capitals, joined by two underscores. [The guide](../configuration.md)
+explains which layer overrides which.
 """
 
 

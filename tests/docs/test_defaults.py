@@ -133,7 +133,6 @@ CLAIMS = {
     "Without a `reserve`, `Window.of` reserves an eighth of the window, 4,096 tokens at most": lambda: (
         [brim.Window.of(model).reserve for model in ("gpt-4", "gpt-5")] == [1_024, 4_096]
     ),
-    "the sections are chosen for 80 % of the budget": lambda: brim.Stable().low == 0.8,
     "may take `timeout_seconds` (30)": lambda: setting("timeout_seconds") == 30,
 }
 """A sentence, or a part of one, and whether the code does what it says."""

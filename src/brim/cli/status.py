@@ -109,9 +109,8 @@ def _gateway_overview(url: str, key: str | None) -> tuple[Overview, int]:
 
 
 def _print_requests(requests: int) -> None:
-    """Print that requests arrived, of which the gateway without a store only counted the tokens."""
-    text = f"{counted(requests, 'request')} so far. A conversation is listed once it fills half of its budget."
-    console().print(f"The gateway has received {text}", soft_wrap=True)
+    """Print how many requests arrived, none of which belongs to a conversation that can be listed."""
+    console().print(f"The gateway has received {counted(requests, 'request')} so far.", soft_wrap=True)
 
 
 def _get(url: str, headers: dict[str, str]) -> tuple[int, bytes]:
