@@ -161,3 +161,12 @@ def test_an_invalid_history_is_repaired_though_it_fits(gateway, upstream, case):
     assert json.loads(upstream.bodies[-1])["messages"] == [ASK, ASK]
     assert int(headers["x-brim-tokens-before"]) > int(headers["x-brim-tokens-after"]) + 10
     assert headers["x-brim-edits"] == "1"
+
+
+@pytest.mark.parametrize("told", [{"policy": "warn"}, {"window": None}], ids=["warn", "unknown window"])
+def test_an_invalid_history_that_may_not_be_changed_is_counted_whole(gateway, upstream, told):
+    url, _ = gateway(**told)
+    body = asked(INVALID["a result without a call"], model="mystery-3" if "window" in told else "gpt-4o")
+    _, headers, _ = post(url, body)
+    assert upstream.bodies[-1] == body
+    assert int(headers["x-brim-tokens-before"]) == int(headers["x-brim-tokens-after"]) > 50

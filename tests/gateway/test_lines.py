@@ -139,7 +139,10 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(gateway, upstrea
         rf" cut 1 of this conversation \(window {window} from an overflow error\)",
         cut,
     )
-    assert re.fullmatch(r"[\d:]{8} refused  gw-model: it is not a valid request; the answer to the client tells .* \(status 400\)", refused)
+    assert re.fullmatch(
+        r"[\d:]{8} refused  gw-model: it is not a valid request; the answer to the client tells .* \(status 400\)",
+        refused,
+    )
     assert re.fullmatch(
         r"brim gateway: 4 requests of 3 conversations, 2 shortened \(2 cuts, [\d,]+ tokens saved\), 1 refused,"
         r" 1 rejected by upstream as too long \(1 sent again\), 1 window learned",
