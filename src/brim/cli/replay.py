@@ -24,7 +24,7 @@ _CLIENT_NAME = re.compile(r"[0-9a-f]{12}\.(.+)", re.DOTALL)
 """The name of a gateway's conversation: a fingerprint, and the name that the client sent."""
 _MOST_SESSIONS = 10_000
 """The newest sessions among which a client's name is looked up."""
-_TO_CAPTURE = "receipts have them with session.capture: true in the settings, or capture=True in Python"
+_TO_CAPTURE = "record them with session.capture in the settings, --capture, or capture=True in Python"
 
 
 def run(
