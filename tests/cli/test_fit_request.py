@@ -93,9 +93,7 @@ def test_a_receipt_without_the_messages_cannot_be_replayed(brim):
     assert brim("fit", "request.json", "--budget", "600", "--receipt", "receipt.json").code == 0
     told = brim("replay", "receipt.json", "--budget", "900")
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith(
-        "brim: receipt.capture must be the messages of the fit, not None; fit with capture=True to record them"
-    )
+    assert told.err.startswith("brim: the receipt has no messages, so they cannot be fitted to another budget")
     assert told.err.count("\n") == 1
 
 

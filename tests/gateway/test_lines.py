@@ -33,6 +33,7 @@ OVERFLOW = {
     "limit_tokens": 40_000,
     "answer_tokens": None,
     "retried": True,
+    "new_answer_tokens": None,
 }
 EVENTS = {
     "cut": (
@@ -61,9 +62,16 @@ EVENTS = {
             "answer_tokens": 200,
             "retried": True,
             "used_tokens": 3_800,
+            "new_answer_tokens": None,
         },
         "retried  TEAM talk gpt-5: upstream rejected 4,093 tokens, which it counts as 4,028, plus 200 for the answer;"
         " its limit is 4,096; sent again with 3,800",
+    ),
+    "retried with a shorter answer": (
+        "overflow",
+        {**OVERFLOW, "answer_tokens": 3_000, "used_tokens": 48_213, "new_answer_tokens": 2_044},
+        "retried  TEAM talk gpt-5: upstream rejected 48,213 tokens, plus 3,000 for the answer; its limit is 40,000;"
+        " sent again with 48,213, and the answer limited to 2,044",
     ),
     "too long with its answer": (
         "refused",
@@ -131,7 +139,10 @@ def test_a_gateway_prints_what_it_does_and_a_summary_at_the_end(gateway, upstrea
         rf" cut 1 of this conversation \(window {window} from an overflow error\)",
         cut,
     )
-    assert re.fullmatch(r"[\d:]{8} refused  gw-model: it is not a valid request \(status 400\)", refused)
+    assert re.fullmatch(
+        r"[\d:]{8} refused  gw-model: it is not a valid request; the answer to the client tells .* \(status 400\)",
+        refused,
+    )
     assert re.fullmatch(
         r"brim gateway: 4 requests of 3 conversations, 2 shortened \(2 cuts, [\d,]+ tokens saved\), 1 refused,"
         r" 1 rejected by upstream as too long \(1 sent again\), 1 window learned",

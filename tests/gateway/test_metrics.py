@@ -10,9 +10,10 @@ from brim.gateway.client.parsed import parse
 from brim.gateway.report.activity import GatewayMetrics
 from brim.gateway.report.lines import line_of
 from gateway.attacks import KEY_SHAPES
-from gateway.conftest import admitted, asked, conversation, get, post
+from gateway.conftest import admitted, asked, call, conversation, get, post
 from gateway.raw_server import raw_upstream
 from gateway.scripted import played
+from gateway.test_overflow import OPENAI
 from gateway.test_relay import opened, settled
 
 LONG = conversation(60)
@@ -243,3 +244,26 @@ def test_what_providers_report_is_counted_with_the_window(gateway, upstream):
     kinds = {kind: found[f'brim_usage_tokens_total{{kind="{kind}",{where}}}'] for kind in ("input", "output", "cached")}
     assert kinds == {"input": 80, "output": 14, "cached": 60}
     assert found['brim_window_tokens{model="gpt-4o"}'] == upstream.window
+
+
+def test_a_refused_request_of_another_path_is_not_counted_as_a_chat(gateway, upstream):
+    url, _ = gateway()
+    for path in ("/v1/models", "/brim/status", "/v1/%2e%2e/x"):
+        assert call(url, "GET", path, host="evil.example")[0] == 421
+    assert call(url, "POST", "/metrics")[0] == 405
+    page = metrics(url)
+    for name in ("brim_requests_total", "brim_refusals_total"):
+        rows = {row: value for row, value in page.items() if row.startswith(name)}
+        assert sum(rows.values()) == 4
+        assert all('route="other"' in row for row in rows)
+
+
+def test_a_shorter_answer_is_told_and_a_refusal_that_confirms_the_window_teaches_nothing(gateway, upstream):
+    url, app = gateway()
+    upstream.words, seen = OPENAI, []
+    app.state.activity.observers.append(type("Seen", (), {"observe": staticmethod(seen.append)}))
+    body = asked([{"role": "user", "content": "hello " * 600}], max_tokens=900)
+    assert post(url, body)[1].get("x-brim-retried") == "1"
+    lines = [line_of(event) for event in seen if event.name in ("overflow", "window_learned")]
+    assert len(lines) == 1
+    assert re.search(r"sent again with 461, and the answer limited to 539$", lines[0])

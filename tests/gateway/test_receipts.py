@@ -92,3 +92,41 @@ def test_brim_replay_opens_the_receipts_of_a_store(gateway, upstream, tmp_path, 
     code, told = said(f"prompt:{row.id}:99999")
     names = [f"prompt:{row.id}:{each.number}" for each in cuts]
     assert (code, any(each in told["error"]["message"] for each in names)) == (2, True)
+
+
+def test_brim_replay_lists_the_turns_of_a_receipt_without_texts(gateway, upstream, tmp_path, capsys):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    grown(gateway(store=store)[0], [40])
+    with open_store(store) as opened:
+        (row,) = opened.sessions()
+
+    def said(*words):
+        code = main(["replay", f"prompt:{row.id}", *words, "--store", store])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    code, out, err = said()
+    assert (code, err) == (0, "")
+    assert out.startswith("recorded: ")
+    assert out.count(" dropped ") > 10
+    assert " whole " not in out
+    code, out, _ = said("--json")
+    assert (code, json.loads(out)["replays"][0]["receipt"]["used"]) == (0, row.meta["status"]["used"])
+    code, _, err = said("-b", "900")
+    assert (code, "session.capture" in err) == (2, True)
+
+
+def test_a_conversation_is_replayed_by_the_name_that_the_client_sent(gateway, upstream, tmp_path, capsys):
+    store = f"sqlite:///{tmp_path}/brim.db"
+    url, _ = gateway(store=store)
+    grown(url, [40])
+    assert main(["replay", "prompt:talk", "--store", store]) == 0
+    assert main(["replay", "prompt:talk:99999", "--store", store]) == 2
+    assert "prompt:talk:99999" in capsys.readouterr().err
+    post(url, asked(conversation(40)), **NAMED, authorization="Bearer another-client-0001")
+    assert main(["replay", "prompt:talk", "--store", store]) == 2  # Two clients have this name.
+    with open_store(store) as opened:
+        names = [row.id for row in opened.sessions()]
+    said = capsys.readouterr().err
+    assert len(names) == 2
+    assert all(name in said for name in names)

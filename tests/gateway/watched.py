@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from model_server import ModelServer, say
@@ -31,17 +32,17 @@ class Watched:
         run = [sys.executable, str(Path(__file__).with_name("watching.py")), str(folder), "gateway", "--port", "0"]
         run += ["--json", "--upstream", f"{upstream}/v1", *options]
         told = {**os.environ, "HOME": str(folder), "PYTHONFAULTHANDLER": "1", **environ}
-        with (self.folder / "stderr").open("w") as errors:
-            self.process = subprocess.Popen(run, cwd=folder, env=told, stdout=subprocess.PIPE, stderr=errors, text=True)
-        line = self.process.stdout.readline()
-        assert line, (self.folder / "stderr").read_text()
-        self.url = json.loads(line)["address"].removesuffix("/v1")
+        # A pipe that nobody reads would be full after some hundred lines, and the gateway would wait for its reader.
+        printed = self.folder / "stdout"
+        with printed.open("w") as output, (self.folder / "stderr").open("w") as errors:
+            self.process = subprocess.Popen(run, cwd=folder, env=told, stdout=output, stderr=errors)
+        while "\n" not in (said := printed.read_text()):
+            assert self.process.poll() is None, (self.folder / "stderr").read_text()
+            time.sleep(0.02)
+        self.url = json.loads(said.partition("\n")[0])["address"].removesuffix("/v1")
 
     def end(self, how="terminate"):
-        """End the process if it runs, and keep its last output."""
-        if self.process.stdout.closed:
-            return
-        getattr(self.process, how)()
-        (self.folder / "stdout").write_text(self.process.stdout.read())
-        self.process.wait(10)
-        self.process.stdout.close()
+        """End the process if it runs."""
+        if self.process.returncode is None:
+            getattr(self.process, how)()
+            self.process.wait(10)

@@ -4,7 +4,8 @@ One gateway process with all of its outputs (log at its loudest, lines as JSON, 
 every field of bodies, headers, queries and paths, and crashes at the end. Then the studio, the commands and the audit
 show what is left, and are given the same secrets in files, settings, environment variables and addresses.
 
-Text of messages is no canary here: docs/security.md lists the places that hold it on purpose.
+Text of messages is no canary here: docs/security.md lists the places that hold it on purpose. A store has shortened
+messages with all of their fields, so the message with a canary is one that the cut keeps whole or drops.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -19,6 +20,11 @@ from brim.requests.replay import replay
 
 _PROMPT = "prompt:"
 """The prefix of the name of a receipt in a store, as shown by the studio."""
+_CLIENT_NAME = re.compile(r"[0-9a-f]{12}\.(.+)", re.DOTALL)
+"""The name of a gateway's conversation: a fingerprint, and the name that the client sent."""
+_MOST_SESSIONS = 10_000
+"""The newest sessions among which a client's name is looked up."""
+_TO_CAPTURE = "record them with session.capture in the settings, --capture, or capture=True in Python"
 
 
 def run(
@@ -39,11 +45,11 @@ def run(
 ) -> None:
     """Repeat a fit from its receipt, at other budgets.
 
-    A receipt written with --capture is fitted again with its content. Without content, the result is computed from the
-    recorded sizes; this is not possible for messages. The exit code is 1 if a budget is too small.
+    A receipt written with --capture is fitted again with its content. Without content, sections are computed from the
+    recorded sizes, and messages are shown as recorded. The exit code is 1 if a budget is too small.
 
     A store has the receipts of sessions with capture and of conversations that a gateway cut. prompt:SESSION is the
-    newest receipt of a session.
+    newest receipt of a session. A conversation of a gateway may be called by the name that its client sent.
 
     Example: brim replay receipt.json --budget 4000 --budget 16000
     """
@@ -58,6 +64,8 @@ def run(
             console().print(sentence, soft_wrap=True)
     elif diff is not None:
         _diff(recorded, _read(diff, store), json=json)
+    elif recorded.history and recorded.capture is None:
+        _without_messages(recorded, budget or [], json=json)
     else:
         budgets = [units for each in budget or () if (units := whole("--budget", each)) is not None]
         _at_budgets(recorded, budgets or [recorded.budget], json=json)
@@ -76,12 +84,26 @@ def _read(name: str, store: str | None) -> Receipt:
     if not number.isdigit():
         session, number = name.removeprefix(_PROMPT), ""
     with open_existing(store) as opened:
+        if opened.session(session) is None:
+            session = _sent_as(session, [row.id for row in opened.sessions(limit=_MOST_SESSIONS)])
         entries = opened.entries(session, kinds=["prompt"])
     found = [each for each in entries if "receipt" in each.body and number in ("", str(each.number))]
     if not found:
         known = [f"{_PROMPT}{session}:{each.number}" for each in entries if "receipt" in each.body]
         raise UnknownName("receipt", name, known)
     return Receipt.from_dict(found[-1].body["receipt"])
+
+
+def _sent_as(name: str, sessions: list[str]) -> str:
+    """Return the one conversation of a gateway whose client sent a name; without one, the name.
+
+    Raises:
+        BrimError: several clients sent it.
+    """
+    found = [each for each in sessions if (match := _CLIENT_NAME.fullmatch(each)) and match[1] == name]
+    if len(found) > 1:
+        raise BrimError(f"several conversations are called {name!r}; use the whole name of one: {', '.join(found)}")
+    return found[0] if found else name
 
 
 def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
@@ -99,6 +121,20 @@ def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
         show(out, made)
     else:
         out.print(f"no {noun(recorded)} differs")
+
+
+def _without_messages(recorded: Receipt, budget: list[str], *, json: bool) -> None:
+    """Print the receipt of a history as it was recorded.
+
+    Raises:
+        BrimError: another budget is asked for.
+    """
+    if budget:
+        raise BrimError(f"the receipt has no messages, so they cannot be fitted to another budget; {_TO_CAPTURE}")
+    if json:
+        emit({"replays": [_as_json(recorded, recorded.budget, recorded)]})
+    else:
+        _show(recorded, [], [])
 
 
 def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
@@ -148,11 +184,13 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
 
 
 def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Part, list[str]]]:
-    """Return the parts with their cells; for a long history, the first parts that differ."""
+    """Return the parts with their cells; for a long history, the first parts that differ, or are not whole."""
     after = [{part.name: part for part in fit.parts} if isinstance(fit, Receipt) else None for fit in fits]
     rows = [(part, [_after(part, parts) for parts in after]) for part in recorded.parts]
     if not recorded.history or len(rows) <= MOST_ROWS:
         return rows
+    if not fits:
+        return [(part, cells) for part, cells in rows if part.used < part.size][:MOST_ROWS]
     return [(part, cells) for part, cells in rows if any(cell[0] in "+-" for cell in cells)][:MOST_ROWS]
 
 

@@ -295,6 +295,7 @@ class Exchange:
 
     async def _learn_refusal(self, fitted: FittedBody, found: Overflow) -> None:
         size = await self._state.work(learn_refusal, self._state.conversations, fitted, found)
-        if size is not None and fitted.planned is not None:
-            room = fitted.planned.room
-            self._state.activity.learned(fitted, size, room.window if room is not None else None, "refusal")
+        room = fitted.planned.room if fitted.planned is not None else None
+        before = room.window if room is not None else None
+        if size is not None and size != before:
+            self._state.activity.learned(fitted, size, before, "refusal")

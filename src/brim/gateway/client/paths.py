@@ -11,7 +11,7 @@ import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES
+from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, OTHER, RESPONSES
 
 FITTED = {"/chat/completions": CHAT, "/responses": RESPONSES, "/messages": MESSAGES}
 """Paths whose requests are fitted, without the `/v1` before them."""
@@ -71,9 +71,9 @@ def model_path(path: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=256)
 def route_of(path: str) -> str:
-    """Return the route whose format applies to the answers of a path."""
+    """Return the route of a path, or the one that it begins with; `OTHER` if there is none."""
     short, found = shortened(path), model_path("/" + path.strip("/"))
-    return found[0] if found else next((route for start, route in FITTED.items() if short.startswith(start)), CHAT)
+    return found[0] if found else next((route for start, route in FITTED.items() if short.startswith(start)), OTHER)
 
 
 def is_stream_path(path: str) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 
 CHAT, RESPONSES, MESSAGES, GEMINI, BEDROCK = "chat", "responses", "messages", "gemini", "bedrock"
 """Routes whose requests are fitted."""
+OTHER = "other"
+"""The route of any other path; its errors have the format of OpenAI."""
 
 PATH = "path_not_allowed"
 """The code of a refused path."""

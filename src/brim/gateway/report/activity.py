@@ -176,6 +176,7 @@ class Activity:
             "answer_tokens": last.parsed.answer if lowered is None else lowered,
             "retried": again is not None,
             "used_tokens": again.after if again is not None else None,
+            "new_answer_tokens": again.answer if again is not None else None,
         }
         self._tell("overflow", again or last, fields)
 

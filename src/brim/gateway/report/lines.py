@@ -21,7 +21,7 @@ _REFUSALS = {
     "method": "its path only accepts POST",
     "encoding": "its content encoding is not supported",
     "upgrade": "it is a WebSocket request",
-    "invalid": "it is not a valid request",
+    "invalid": "it is not a valid request; the answer to the client tells what is wrong",
     "host": "its Host header does not name this gateway",
     "size": "its body is too large",
     "slow": "its body did not arrive in time",
@@ -106,7 +106,8 @@ def _overflow(fields: Mapping[str, Any]) -> tuple[str, str]:
     refused = f"upstream rejected {size}{stated}{answer}{limit}"
     if not fields["retried"]:
         return "overflow", f"{refused}; the error was passed to the client"
-    return "retried", f"{refused}; sent again with {fields['used_tokens']:,}"
+    lowered = f", and the answer limited to {fields['new_answer_tokens']:,}" if fields["new_answer_tokens"] else ""
+    return "retried", f"{refused}; sent again with {fields['used_tokens']:,}{lowered}"
 
 
 def _refused(fields: Mapping[str, Any]) -> tuple[str, str]:

@@ -37,6 +37,10 @@ from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
 """The trigger for starting a session over: the messages of a request do not continue those of the session."""
+ENDLESS = 1 << 62
+"""Stands for the size of an unknown window: without a log, such a request is still counted as part of its
+conversation.
+"""
 _EACH_VALUE = 150
 """Estimated bytes of each value in a message in addition to its text."""
 _EACH_SESSION = 40_000
@@ -211,8 +215,11 @@ class Conversation:
         )
         regret = state.counts.regrets()
         made.regret = regret["calls"] - had["calls"], regret["tokens"] - had["tokens"]
-        made.before, made.exact = count + made.correction, exact and state.exact and not made.correction
-        if self.logged or not fits or state.counts.cut:
+        made.exact = exact and state.exact and not made.correction
+        turns = state.context.history.turns
+        made.before = count + made.correction + sum(repair.units for repair in turns.repairs)
+        is_valid = room.window == ENDLESS or not (turns.repairs or turns.pairs.open or turns.idle(()))
+        if self.logged or not fits or not is_valid or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
             self._cut(step, made, parts, added, target)
         return made, added

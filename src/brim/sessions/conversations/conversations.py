@@ -22,6 +22,7 @@ from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.conversations.breakpoint import add_breakpoint
 from brim.sessions.conversations.conversation import (
+    ENDLESS,
     Conversation,
     ConversationKey,
     Diverged,
@@ -47,10 +48,6 @@ from brim.wire import format_of, wire
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
-_ENDLESS = 1 << 62
-"""Stands for the size of an unknown window: without a log, such a request is still counted as part of its
-conversation.
-"""
 _UNSTORED: Mapping[str, Any] = {"log": False, "summarise": None, "observers": ()}
 """The options of a conversation that ends with its request."""
 
@@ -248,7 +245,7 @@ class Conversations:
         """
         room, conversation = plan.room, None
         if room is None and (most is not None or not self._log):
-            room = Room.of(_ENDLESS if most is None else most)
+            room = Room.of(ENDLESS if most is None else most)
         if room is None or not request.messages:  # The window is unknown; a refusal may teach it.
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
@@ -268,7 +265,7 @@ class Conversations:
                 own = conversation.name if isinstance(error, SessionPurged) else None
                 conversation = self._find(request, key, own, plan, room)
                 made = self._fit_in(conversation, request, plan, room, most)
-            if room.window == _ENDLESS:
+            if room.window == ENDLESS:
                 made.room = None
             made.conversation, made.report, made.summary_of = conversation.name, conversation.report, agent
             made.answer = plan.lowered(made)
