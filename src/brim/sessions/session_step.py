@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from brim.errors import NoProgress
+from brim.errors import InvalidValue, NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
@@ -29,7 +29,7 @@ from brim.sessions.settings import SessionSettings
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
 from brim.truncate import shortened
-from brim.wire import Wire, format_of, wire
+from brim.wire import Wire, format_of, plain, wire
 from brim.wire.base import changed
 from brim.wire.message import Message, Path
 from brim.wire.overflow import Overflow
@@ -51,6 +51,19 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> A
             note = NOTE.format(size=size, unit=meter.unit, handle=handle(piece.text))
             edits[piece.at] = wire.value(piece, shortened(piece.text, limit, meter, "shape", note))
     return changed(raw, edits) if edits else raw
+
+
+def _check_shape(given: Sequence[Any], had: int, format: str | None) -> None:
+    """Refuse messages of Gemini among those of other formats, and the reverse, which no provider accepts.
+
+    Raises:
+        InvalidValue: a message has another format than the session.
+    """
+    for i, raw in enumerate(given if format is not None else (), had):
+        values = plain(raw)
+        keys = {"content", "parts"} & set(values) if isinstance(values, Mapping) else set()
+        if keys == ({"content"} if format == "gemini" else {"parts"}):
+            raise InvalidValue(f"messages[{i}]", raw, f"a message in the format of the session, {format!r}")
 
 
 ANOTHER_MODEL = "another model"
@@ -107,6 +120,9 @@ class SessionStep:
         """
         state, context = self.state, self.state.context
         had = len(context.messages)
+        _check_shape(
+            given, had, state.settings.format or (context.history.turns.wire.name if had else format_of(given))
+        )
         format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
