@@ -357,7 +357,8 @@ class Session:
     ) -> Fitted:
         """Return the prompt for the next call, which fits the budget and is valid for the provider.
 
-        At the warning line it warns, and over the compaction line the history is compacted first.
+        At the warning line it warns, and over the compaction line the history is compacted first. If the provider
+        counted more than brim, `used` is what it will count; the receipt has brim's count.
 
         Args:
             system: the system prompt. In OpenAI chat it becomes the first message; in the other formats it is counted,
