@@ -531,3 +531,9 @@ def test_time_that_the_steps_took_is_not_that_of_a_clock_that_jumps(monkeypatch)
     outcome = Loop(GOAL, Worker(steps=8), window=4_000, meter="chars", max_seconds=3_600, clock=time.time).run()
     assert outcome.ended == "goal"
     assert outcome.seconds < 3_600
+
+
+def test_an_id_that_is_in_use_names_the_call_that_continues_the_loop(store):
+    Loop("Port it.", print, window=1_000, store=store, id="port")
+    with pytest.raises(InvalidValue, match=r"brim\.Loop\.resume\(id, act=\.\.\., store=\.\.\.\) continues a loop"):
+        Loop("Port it.", print, window=1_000, store=store, id="port")

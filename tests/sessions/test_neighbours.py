@@ -6,7 +6,6 @@ from brim.meter.calibration import MILLION, Calibrated, Calibration, CallSize
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
-from brim.sessions.learning.usage import reported
 from brim.sessions.learning.windows import WindowLimits
 from brim.wire.overflow import is_overflow
 from sessions.test_conversations import history
@@ -22,7 +21,7 @@ def sent(engine, messages, model, owner, **more):
 def test_a_client_that_names_many_models_makes_nobody_forget():
     engine = Conversations(log=False)
     made, plan = sent(engine, history(30), "mystery-1", ("b",))
-    engine.learn(made, plan, reported(input_tokens=made.used * 3 // 4))
+    made.answered({"input_tokens": made.used * 3 // 4})
     engine.windows.record_accepted(plan.scope, 700, 700)
     before = engine.plan(made.input, server="http://upstream").scale.name
     for i in range(300):  # More than are kept of one owner, and of all without a correction.
@@ -69,12 +68,12 @@ def test_a_request_to_which_the_provider_adds_text_teaches_nothing(more):
 def taught_nothing(request):
     engine = Conversations(log=False)
     plan = engine.plan(request)
-    engine.learn(engine.fit(request, plan), plan, reported(input_tokens=150_000))
+    engine.fit(request, plan).answered({"input_tokens": 150_000})
     assert engine.plan(request).scale is plan.scale
     plain = RequestInput(
         messages=[{"role": "user", "content": "Hello. " * 400}], model=request.model, format="anthropic"
     )
-    engine.learn(engine.fit(plain, engine.plan(plain)), plan, reported(input_tokens=900))
+    engine.fit(plain, engine.plan(plain)).answered({"input_tokens": 900})
     assert engine.plan(request).scale.calibration.calls == 1
 
 

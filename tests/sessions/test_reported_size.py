@@ -6,7 +6,7 @@ import pytest
 
 import brim
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.reported_size import ReportedSize
+from brim.sessions.learning.reported_size import ReportedSize
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import WindowLimits
 from sessions.test_conversations import history, legal

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import brim
+from brim.errors import InvalidValue
 from brim.testing import MemoryStore
 from talk import user
 
@@ -98,3 +99,25 @@ def test_a_child_that_is_forked_during_a_request_can_send_one_of_the_same_conver
     go_on.set()
     thread.join()
     assert os.waitstatus_to_exitcode(status) == 20, "the messages that the other thread was adding are not there"
+
+
+def test_messages_of_gemini_are_not_mixed_with_others():
+    gemini, other = {"role": "user", "parts": [{"text": "Hello."}]}, {"role": "user", "content": "Hello."}
+    for format, first, wrong in (
+        ("openai", [], gemini),
+        ("gemini", [], other),
+        (None, [other], gemini),
+        (None, [gemini], other),
+        (None, [], [gemini, other]),
+    ):
+        session = brim.Session(1_000, format=format)
+        session.add(first)
+        with pytest.raises(InvalidValue, match="in the format of the session"):
+            session.add(wrong)
+        assert session.messages == first
+
+
+def test_a_function_is_no_observer():
+    for make in (brim.Session, brim.Conversations):
+        with pytest.raises(InvalidValue, match=r"objects with a method observe\(event\)"):
+            make(1_000, observers=[print])

@@ -7,10 +7,24 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from brim import observe
+from brim.errors import InvalidType
 from brim.sessions.compaction import NOTICE
 
 _MOST = 100
 """Notices that are kept."""
+
+
+def checked_observers(observers: Iterable[observe.Observer]) -> tuple[observe.Observer, ...]:
+    """Return observers if they are valid.
+
+    Raises:
+        InvalidType: one has no method `observe`.
+    """
+    found = tuple(observers)
+    for each in found:
+        if not callable(getattr(each, "observe", None)):
+            raise InvalidType("observers", each, "objects with a method observe(event)")
+    return found
 
 
 class Notifier:
@@ -27,7 +41,7 @@ class Notifier:
         self._session = session
         self._model = model
         self.clock = clock
-        self._observers = tuple(observers)
+        self._observers = checked_observers(observers)
         self._on_notice = on_notice
         self.notices: list[str] = []
         """The notices for the user, the newest last."""

@@ -47,23 +47,26 @@ def tool(format: str) -> dict[str, Any]:
 def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMeter) -> str:
     """Return the result of a call, in at most `limit` tokens; for invalid arguments, it is an explanation."""
     try:
-        text = _found(_read(arguments), texts)
+        found = _found(_read(arguments), texts)
     except UnknownName as error:
-        text = f"{error}."
+        found = [f"{error}."]
     except StoreError:
-        text = "Dropped texts cannot be read right now: call again."
+        found = ["Dropped texts cannot be read right now: call again."]
+    while len(found) > 1 and meter.count("\n".join(found)) > limit:
+        found.pop()
+    text = "\n".join(found)
     return text if meter.count(text) <= limit else shortened(text, limit, meter, "shape")
 
 
-def _found(given: Mapping[str, Any], texts: DroppedTexts) -> str:
-    """Return the text of a handle, or the excerpts that a query finds."""
+def _found(given: Mapping[str, Any], texts: DroppedTexts) -> list[str]:
+    """Return the text of a handle, or a line for each text that a query finds, the best first."""
     handle, query = given.get("handle"), given.get("query")
     if isinstance(handle, str) and handle.strip():
-        return texts.text(handle.strip())
+        return [texts.text(handle.strip())]
     if isinstance(query, str) and query.strip():
         found = [f"{each.handle}: {each.excerpt}" for each in texts.search(query, _MOST_FOUND)]
-        return "\n".join(found) or "No dropped text contains these words."
-    return 'Give {"handle": "b2:..."} or {"query": "words"}.'
+        return found or ["No dropped text contains these words."]
+    return ['Give {"handle": "b2:..."} or {"query": "words"}.']
 
 
 def _read(arguments: object) -> Mapping[str, Any]:

@@ -93,7 +93,7 @@ class SavedSession:
         self._take_format(settings.get("format"))
         if self.settings.model != before.model:
             known = load_calibration(store, self.settings.model)
-            self.cut, self.last, self.learnt = None, None, []
+            self.cut, self.last, self.learnt, self.counts.measured = None, None, [], ()
             self.calibration = None if known is None else known.to_dict()
 
     def _take_format(self, given: Format | None) -> None:
@@ -127,6 +127,7 @@ class SavedSession:
             length = body.get("held")
             self.cut = None if length is None or self.cut is None else grown(self.cut, length)
             self.last = LastPrompt(body["used"], body["units"], body["categories"], body.get("exact", True))
+            self.last = self.last._replace(correction=body.get("correction", 0))
         elif kind in ("usage", "note"):
             if "calibration" in body:
                 self.calibration, self.learnt = body["calibration"], []

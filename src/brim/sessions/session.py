@@ -36,7 +36,7 @@ from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.saved_session import SavedSession, read
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import SessionStep, corrected
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
@@ -357,7 +357,8 @@ class Session:
     ) -> Fitted:
         """Return the prompt for the next call, which fits the budget and is valid for the provider.
 
-        At the warning line it warns, and over the compaction line the history is compacted first.
+        At the warning line it warns, and over the compaction line the history is compacted first. If the provider
+        counted more than brim, `used` is what it will count; the receipt has brim's count.
 
         Args:
             system: the system prompt. In OpenAI chat it becomes the first message; in the other formats it is counted,
@@ -378,8 +379,10 @@ class Session:
 
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
-            most = step.state.budget if budget is None else min(step.state.budget, budget)
-            fitted = step.prompt(parts, most, capture=self._capture)
+            most = step.state.settings.budget if budget is None else min(step.state.settings.budget, budget)
+            fitted = step.prompt(parts, most, reported=step.state.reported, capture=self._capture)
+            if step.state.last is not None and step.state.last.correction:
+                fitted.used, fitted.budget = step.state.last.used, most
             apart = None if self.format == "openai" else system
             step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
             return fitted
@@ -395,7 +398,8 @@ class Session:
         fields: Mapping[str, Any] | None = None,
     ) -> int:
         """Return the tokens of the next prompt with its memory, if nothing more is cut."""
-        return self._state.estimate(self.parts(system, tools, memory, fields))
+        state = self._state
+        return corrected(state.estimate(self.parts(system, tools, memory, fields)), state.reported)
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return the plan of a summary that the caller writes; `None` if a summary would save nothing."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from brim.errors import NoProgress
+from brim.errors import InvalidValue, NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
 from brim.history.result import Fitted
@@ -19,6 +19,7 @@ from brim.receipts.receipt import handle
 from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.learning.reported_size import ReportedSize
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
@@ -28,7 +29,7 @@ from brim.sessions.settings import SessionSettings
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
 from brim.truncate import shortened
-from brim.wire import Wire, format_of, wire
+from brim.wire import Wire, format_of, plain, wire
 from brim.wire.base import changed
 from brim.wire.message import Message, Path
 from brim.wire.overflow import Overflow
@@ -52,9 +53,29 @@ def bounded(raw: Any, index: int, wire: Wire, limit: int, meter: BaseMeter) -> A
     return changed(raw, edits) if edits else raw
 
 
+def _check_shape(given: Sequence[Any], had: int, format: str | None) -> None:
+    """Refuse messages of Gemini among those of other formats, and the reverse, which no provider accepts.
+
+    Raises:
+        InvalidValue: a message has another format than the session.
+    """
+    for i, raw in enumerate(given if format is not None else (), had):
+        values = plain(raw)
+        keys = {"content", "parts"} & set(values) if isinstance(values, Mapping) else set()
+        if keys == ({"content"} if format == "gemini" else {"parts"}):
+            raise InvalidValue(f"messages[{i}]", raw, f"a message in the format of the session, {format!r}")
+
+
 ANOTHER_MODEL = "another model"
 """The trigger of a compaction that counts the history for another model."""
-PROMPT: Mapping[str, Any] = {"unit": "tokens", "exact": True, "truncated": False, "cut": None, "held": None}
+PROMPT: Mapping[str, Any] = {
+    "unit": "tokens",
+    "exact": True,
+    "truncated": False,
+    "cut": None,
+    "held": None,
+    "correction": 0,
+}
 """The usual values in a prompt's entry, which are not written."""
 _GROWTH = 20
 """The history must grow by a twentieth of its room before a summary is tried again."""
@@ -99,6 +120,9 @@ class SessionStep:
         """
         state, context = self.state, self.state.context
         had = len(context.messages)
+        _check_shape(
+            given, had, state.settings.format or (context.history.turns.wire.name if had else format_of(given))
+        )
         format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
         cap, meter = state.settings.longest_result, state.model_meter.meter
         sent = list(given)
@@ -124,17 +148,31 @@ class SessionStep:
         parts: FixedParts,
         budget: int,
         *,
+        reported: ReportedSize | None = None,
+        start: int = 0,
         pin: Sequence[int | str] = (),
         capture: bool = False,
     ) -> Fitted:
-        """Return the prompt of at most `budget` tokens.
+        """Return the prompt of at most `budget` tokens; its numbers are those of the meter, without the correction.
+
+        Args:
+            parts: the parts outside the history.
+            budget: tokens as the provider counts them.
+            reported: the size of an earlier prompt, which corrects the count of this one.
+            start: tokens by which its system messages are longer than those of the session.
+            pin: the indexes of messages that stay, and texts in messages that stay.
+            capture: whether the receipt's JSON contains the messages.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        state = self.state
+        state, most = self.state, budget
         estimate = state.estimate(parts)
-        self.warn(estimate + state.counts.drift)
+        self.warn(corrected(estimate + start, reported) + (state.counts.drift if reported is None else 0))
+        budget = max(0, (budget if reported is None else reported.budget(budget)) - start)
+        state.last_fit = state.last_fit._replace(correction="" if reported is None else reported.reason(most))
+        if state.counts.ceiling is not None:
+            budget = min(budget, state.counts.ceiling)
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
@@ -159,12 +197,14 @@ class SessionStep:
         if cut is not None:
             state.record_removed_results(fitted.messages)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
-        state.counts.above = state.counts.above and (cut is None or placed.used >= state.settings.window.warning)
-        categories = state.spent(parts, fitted, placed, whole=not left)
+        used = corrected(placed.used + start, reported)
+        state.counts.above = state.counts.above and (cut is None or used >= state.settings.window.warning)
+        categories = state.spent(parts, fitted, placed, used, whole=not left)
         state.counts.prompts += 1
-        state.counts.peak = max(state.counts.peak, placed.used)
-        state.last = LastPrompt(placed.used, context.units, categories, parts.extra(context)[1])
-        self._report_prompt(placed, left=left, cut=cut, capture=capture)
+        state.counts.peak = max(state.counts.peak, used)
+        more = used - placed.used
+        state.last = LastPrompt(used, context.units, categories, parts.extra(context)[1] and not more, more)
+        self._report_prompt(placed, most if more else placed.budget, left=left, cut=cut, capture=capture)
         return placed
 
     def warn(self, estimate: int) -> None:
@@ -236,6 +276,8 @@ class SessionStep:
         state.counts.cleared, state.counts.compacted = usage.cleared, state.counts.compacted + usage.compacted
         if usage.read is not None and usage.sent is not None:
             used = state.last.used if state.last is not None else None
+            if state.last is not None:
+                state.counts.measured = [state.last.used - state.last.correction, usage.sent]
             state.counts.reported = usage.read
             state.counts.drift = max(0, usage.read - used) if used is not None else 0
             mix = state.model_meter.sent_size()
@@ -258,7 +300,7 @@ class SessionStep:
     def refuse(self, overflow: Overflow, *, retried: bool) -> None:
         """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
-        last = state.last.used if state.last is not None else state.budget
+        last = state.last.used - state.last.correction if state.last is not None else state.budget
         if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
@@ -307,17 +349,20 @@ class SessionStep:
         self._report_compaction("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
-    def _report_prompt(self, placed: Fitted, *, left: bool, cut: Mapping[str, Any] | None, capture: bool) -> None:
+    def _report_prompt(
+        self, placed: Fitted, budget: int, *, left: bool, cut: Mapping[str, Any] | None, capture: bool
+    ) -> None:
         """Add the log entries and the event of a prompt."""
         state = self.state
-        categories = dict(state.last.categories) if state.last is not None else {}
+        assert state.last is not None
+        categories, used = dict(state.last.categories), state.last.used
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
         if state.settings.options["stable"]:
             fields["stable_prefix"] = placed.stable_prefix
         if self.number is not None:
             self.log_cut()
-            self.lines.append(("prompt", self._entry(placed, fields, cut, capture=capture)))
-        self.events.append(("prompt_assembled", {"used_tokens": placed.used, "budget_tokens": placed.budget, **fields}))
+            self.lines.append(("prompt", self._entry(placed, budget, fields, cut, capture=capture)))
+        self.events.append(("prompt_assembled", {"used_tokens": used, "budget_tokens": budget, **fields}))
 
     def log_cut(self) -> None:
         """Add the log entry of the cut, if it differs from the logged one."""
@@ -331,13 +376,15 @@ class SessionStep:
         state.logged_cut = held
 
     def _entry(
-        self, placed: Fitted, fields: Mapping[str, Any], cut: Mapping[str, Any] | None, *, capture: bool
+        self, placed: Fitted, budget: int, fields: Mapping[str, Any], cut: Mapping[str, Any] | None, *, capture: bool
     ) -> dict[str, Any]:
         """Return the log entry of a prompt, without the usual values of `PROMPT`; captured prompts have the receipt."""
         state = self.state
+        assert state.last is not None
         body: dict[str, Any] = {
-            "used": placed.used,
-            "budget": placed.budget,
+            "used": state.last.used,
+            "correction": state.last.correction,
+            "budget": budget,
             "unit": state.model_meter.meter.unit,
             "exact": state.exact,
             "messages": len(placed.messages),
@@ -351,6 +398,11 @@ class SessionStep:
             body["receipt"] = placed.receipt.to_dict()
             body["sent"] = folded(placed.messages, state.context.messages)
         return body
+
+
+def corrected(tokens: int, reported: ReportedSize | None) -> int:
+    """Return a count of the meter as the provider would count it."""
+    return tokens if reported is None else tokens + reported.correction(tokens)
 
 
 def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedParts:

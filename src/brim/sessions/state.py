@@ -17,7 +17,9 @@ from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.model_meter import ModelMeter
+from brim.sessions.learning.model_meter import TOKENS, ModelMeter
+from brim.sessions.learning.reported_size import ReportedSize
+from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.recall_tool import NAME as RECALL
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
@@ -42,6 +44,8 @@ class Counts:
     """Tokens of the last prompt as the provider counted them."""
     drift: int = 0
     """Tokens by which that exceeds brim's count."""
+    measured: Sequence[int] = ()
+    """The last prompt that the provider counted: its tokens by brim's meter, and as the provider counted them."""
     wait: int = 0
     """The history size from which a summary is tried again, after one that saved nothing."""
     cut: int = 0
@@ -97,7 +101,9 @@ class LastPrompt(NamedTuple):
     """Tokens of the whole history at that time."""
     categories: Mapping[str, int]
     exact: bool = True
-    """Whether the count of the parts outside the history, such as tools, is exact."""
+    """Whether the count is exact, including that of the parts outside the history, such as tools."""
+    correction: int = 0
+    """Tokens of `used` that the meter did not count; the provider reported more for an earlier prompt."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,6 +163,16 @@ class SessionState:
         known = not self.context.history.turns.chat.estimated
         return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
 
+    @property
+    def reported(self) -> ReportedSize | None:
+        """The size by which counts are corrected, if reported usage does not correct the meter itself."""
+        meter = self.model_meter.meter
+        if self.model_meter.learns or meter.unit not in TOKENS or not self.counts.measured:
+            return None
+        counted, sent = self.counts.measured
+        size = ReportedSize(counted=counted, reported=sent, sent=RequestInput(messages=()), scale=meter)
+        return size if size.plausible else None
+
     def plan_summary(self, room: int) -> CompactionPlan | None:
         """Return what a summary should replace within `room` tokens; `None` if it would save nothing."""
         turns, options = self.context.history.turns, self.settings.options
@@ -177,7 +193,7 @@ class SessionState:
         self.context, self.noted, self.last_fit = context, NotedTurns(), LastFit(last_fit.stable)
 
     def estimate(self, parts: FixedParts) -> int:
-        """Return the tokens of the next prompt, if nothing more is cut."""
+        """Return the tokens of the next prompt by the meter, if nothing more is cut."""
         return max(0, self.context.units + parts.units(self.context) - self.counts.saved)
 
     def used(self) -> int:
@@ -186,15 +202,17 @@ class SessionState:
             return self.context.units
         return max(0, self.last.used + self.context.units - self.last.units)
 
-    def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, *, whole: bool) -> dict[str, int]:
-        """Return the tokens of a prompt by category; they add up to its size."""
+    def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, used: int, *, whole: bool) -> dict[str, int]:
+        """Return the tokens of a prompt by category; they add up to its corrected size `used`."""
         context = self.context
         beside, _ = parts.extra(context)
         sums = context.categories(None if whole else fitted.messages)
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used
-        sums["framing"] = placed.used - sum(units for name, units in sums.items() if name != "framing")
+        if used != placed.used:  # A correction does not say which part was counted wrongly.
+            sums = {name: units * used // max(1, placed.used) for name, units in sums.items()}
+        sums["framing"] = used - sum(units for name, units in sums.items() if name != "framing")
         return {name: sums[name] for name in CATEGORIES if sums.get(name)}
 
     def record_removed_results(self, sent: Sequence[Any]) -> None:

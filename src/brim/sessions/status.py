@@ -20,7 +20,7 @@ class Status:
     exact: bool
     """Whether the numbers are exact, not estimates."""
     used: int
-    """Tokens of the last prompt and of messages added since then."""
+    """Tokens of the last prompt, corrected by reported usage, and of messages added since then."""
     budget: int
     """Tokens that a prompt may take."""
     window: int
@@ -28,7 +28,7 @@ class Status:
     warning: int
     """The size in tokens from which the session warns."""
     peak: int
-    """The most tokens of any prompt."""
+    """The most tokens of any prompt, corrected by reported usage."""
     reported: int | None
     """Tokens of the last prompt as the provider counted them; `None` if unknown."""
     warnings: int

@@ -203,3 +203,53 @@ def test_a_process_or_port_is_told_until_it_ends():
     assert handed(messages[:3]).texts("running") == tuple(said[0].split("\n"))
     assert handed(messages).texts("running") == ("worker: process id 77",)
     assert handed(messages[3:], previous=handed(messages[:3])).texts("running") == ("worker: process id 77",)
+
+
+def book():
+    """Return the messages of an agent that wrote forty chapters: a task and a call each, one decision, two failures."""
+    said = [{"role": "user", "content": "Write a book. Never use the word 'suddenly'."}]
+    for i in range(40):
+        made = {"name": "write_file", "arguments": json.dumps({"path": f"book/ch{i:02}.md"})}
+        call = {"id": f"c{i}", "type": "function", "function": made}
+        task = f"TODO: revise the opening of chapter {i} once the ending is known, and check the name of the ship."
+        said.append({"role": "assistant", "content": task, "tool_calls": [call]})
+        done = f"wrote book/ch{i:02}.md, 5529 bytes. " + "The spelling check found no words that differ. " * 10
+        done = f"Error: disk quota exceeded at book/ch{i:02}.md" if i in (12, 30) else done
+        said.append({"role": "tool", "tool_call_id": f"c{i}", "content": done})
+        if i == 10:
+            said.append({"role": "assistant", "content": "The story is told in the first person, as a diary."})
+    return said
+
+
+@pytest.mark.parametrize(("limit", "least"), [(400, 3), (750, 8), (1_500, 20)])
+def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outcomes(limit, least):
+    meter, said = brim.meter("gpt-4o"), book()
+    made = continuation(said, goal="Write a book.", meter=meter, limit=limit)
+    rows = made.text(meter, limit).splitlines()
+    words = {word for message in said for word in str(message).replace("'", " ").replace('"', " ").split()}
+    calls = [row for row in rows if row.startswith("- write_file")]
+    tasks = [row for row in rows if "TODO" in row]
+    assert meter.count("\n".join(rows)) <= limit
+    assert "- The story is told in the first person, as a diary." in rows
+    failed = [row for row in calls if "→ Error: disk quota exceeded at book/ch" in row]
+    assert len(failed) == min(2, limit // 375)
+    assert len(calls) >= least
+    assert f"[{40 - len(calls)} calls omitted]" in rows
+    assert f"[{40 - len(tasks)} tasks omitted]" in rows
+    for row in calls:
+        _, arrow, outcome = row.partition(" → ")
+        assert arrow, row
+        assert {word for word in outcome.split() if word != "…"} <= words, "a word was cut"
+    start = {"role": "user", "content": "\n".join(rows)}
+    again = continuation([start], goal="Write a book.", meter=meter, limit=limit, previous=made)
+    assert again.lines == made.lines, "its own text was read as what the user said"
+
+
+def test_an_outcome_of_one_long_word_is_left_out_not_cut():
+    meter = brim.meter("gpt-4o")
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    said = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "x9" * 300},
+    ]
+    assert continuation(said, goal="Go.", meter=meter, limit=100).text(meter, 100).endswith("Calls:\n- read")

@@ -49,6 +49,9 @@ _GOAL_SHARE = 3
 _SUMMARY_SHARE = 2
 """A summary takes at most half of the limit."""
 _SUMMARY = "Summary"
+_MARKED = {"todo": "tasks", "call": "calls"}
+"""The kinds of lines whose number is given if not all are shown."""
+_OMITTED = re.compile(rf"\[(?:more than )?[\d,]{{1,9}} (?:{'|'.join(_MARKED.values())}) omitted\]")
 _FIELDS = {"goal": str, "lines": list, "summary": str, "lineage": list, "iteration": int, "sub_tick": int}
 
 
@@ -144,6 +147,10 @@ class Continuation:
                 rows.append(f"{heading}: {'; '.join(found)}")
             elif found:
                 rows += [f"{heading}:", *(f"- {text}" for text in found)]
+            known = len(self.texts(kind)) if found and kind in _MARKED else 0
+            if known > len(found):
+                more = "more than " if known >= MOST.get(kind, MOST_SENTENCES) else ""
+                rows.append(f"[{more}{known - len(found):,} {_MARKED[kind]} omitted]")
         return "\n".join(rows)
 
     @property
@@ -155,8 +162,9 @@ class Continuation:
         if self._head not in text:
             return text
         known = {f"Goal: {AS_ABOVE}", *(f"- {line.text}" for line in self.lines), *self.text().split("\n")}
-        paths = f"{HEADINGS['path']}: "
-        return "\n".join(row for row in text.split("\n") if row not in known and not row.startswith(paths))
+        begun = (f"{HEADINGS['path']}: ", *(f"- {text} → " for text in self.texts("call")))
+        rows = (row for row in text.split("\n") if row not in known and not row.startswith(begun))
+        return "\n".join(row for row in rows if not _OMITTED.fullmatch(row))
 
 
 def continuation(

@@ -21,12 +21,16 @@ from brim.history.names import names_in
 from brim.history.telling import telling
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
-from brim.truncate import shortened
+from brim.truncate.failure import reports_failure
 
 _PEOPLE = 0.6
 """The share for sentences of people, and for running processes."""
 _AGENT = 0.8
 """The share for sentences of the agent and the ends of results; calls have at least the rest."""
+_TASKS = 0.25
+"""The share for open tasks of the agent; a plan of forty steps must leave room for the rest."""
+_FAILED = 0.1
+"""The share for calls that failed."""
 _PATHS = 0.05
 """The share for paths that no chosen line names."""
 _NAMED = 3.0
@@ -41,6 +45,9 @@ _ITEM = 2
 """Tokens of a list item's dash and line break."""
 _ENOUGH = 12
 """Tokens below which no further line is added."""
+_OUTCOME = 24
+"""Tokens of a call's outcome if many calls share the room."""
+_GAP = " … "
 _NAME = re.compile(r"(?=\b([A-Z][\w'-]{2,40}(?: [A-Z][\w'-]{2,40})?|\d[\d.,:]{1,40}))(?<![\w.,:])")
 """A word with a capital and the next one if it has a capital too, or a number."""
 _FEW = 4
@@ -56,7 +63,7 @@ def pick(
     *,
     people: float = _PEOPLE,
 ) -> str:
-    """Return the text of the lines that fit, calls perhaps without outcome; empty if none fits.
+    """Return the text of the lines that fit, calls with their outcomes, perhaps shortened; empty if none fits.
 
     Args:
         lines: the lines, the oldest first.
@@ -129,12 +136,32 @@ def _groups(lines: Sequence[Line], people: float) -> list[tuple[float, list[Line
     newest = lines[::-1]
     sentences = best_first(lines)
     running = [line for line in newest if line.kind == "running"]
+    agent = [line for line in sentences if line.role != "user"]
+    calls = [line for line in newest if line.kind == "call"]
     return [
         (people, running + [line for line in sentences if line.role == "user"]),
-        (_AGENT, [line for line in sentences if line.role != "user"]),
-        (1.0, [line for line in newest if line.kind == "call"]),
+        (_TASKS, [line for line in agent if line.kind == "todo"]),
+        (_AGENT, [line for line in agent if line.kind != "todo"]),
+        (_FAILED, [line for line in calls if reports_failure(line.outcome)]),
+        (1.0, calls),
         (_PATHS, paths_first(lines)),
     ]
+
+
+def _ends(text: str, limit: int, meter: BaseMeter) -> str:
+    """Return a text, or as many of its first and last words as fit into a limit; empty if none does."""
+    words = text.split()
+    if meter.load(text) <= limit:
+        return " ".join(words)
+
+    def ends(count: int) -> str:
+        return _GAP.join([" ".join(words[: count - count // 2]), " ".join(words[len(words) - count // 2 :])])
+
+    low, high = 0, len(words)
+    while high - low > 1:  # `low` words fit, `high` do not.
+        middle = (low + high) // 2
+        low, high = (middle, high) if meter.load(ends(middle)) <= limit else (low, middle)
+    return ends(low).strip() if low else ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,15 +180,16 @@ class _Choice:
     """The lines as shown, by the identity of the original ones, the most important first."""
 
     def take(self, lines: Iterable[Line], room: int) -> None:
-        """Take the first lines that fit and say something new; calls without their outcome."""
+        """Take the first lines that fit and say something new; calls with a short form of their outcome."""
         room = min(room, self.limit - self.spent)
         for line in lines:
             if id(line) in self.chosen or self._is_shown(line):
                 continue
-            cost = self.meter.load(line.text) + _ITEM
+            shown = replace(line, outcome=_ends(line.outcome, _OUTCOME, self.meter))
+            cost = self.meter.load(shown.whole) + _ITEM
             if cost > room:
                 continue
-            self.chosen[id(line)] = replace(line, outcome="") if line.outcome else line
+            self.chosen[id(line)] = shown
             room -= cost
             self.spent += cost
             self.text += f"\n{line.text}"
@@ -180,16 +208,13 @@ class _Choice:
                 self.take(lines, self.limit)
 
     def add_outcomes(self) -> None:
-        """Add the outcomes of calls, cut to a common length; if that is too short, only those of the newest calls."""
-        calls = [line for line in reversed(self.lines) if line.outcome and id(line) in self.chosen]
-        room, sizes = self.limit - self.spent, [self.meter.load(line.outcome) for line in calls]
-        level = level_of(sizes, room - _ITEM * len(calls))
-        if level < _ENOUGH:
-            level = _ENOUGH
-            calls = calls[: room // (level + _ITEM)]
-        for line, size in zip(calls, sizes, strict=False):
-            outcome = line.outcome if size <= level else shortened(line.outcome, level, self.meter, "ends")
-            self.chosen[id(line)] = replace(line, outcome=outcome)
+        """Use the rest of the room for the outcomes of calls, cut to a common length."""
+        calls = [line for line in self.lines if line.outcome and id(line) in self.chosen]
+        sizes = [self.meter.load(line.outcome) for line in calls]
+        taken = sum(self.meter.load(self.chosen[id(line)].outcome) for line in calls)
+        level = level_of(sizes, self.limit - self.spent + taken)
+        for line in calls if level > _OUTCOME else ():
+            self.chosen[id(line)] = replace(line, outcome=_ends(line.outcome, level, self.meter))
 
     def _shown(self) -> list[Line]:
         return [self.chosen[id(line)] for line in self.lines if id(line) in self.chosen]

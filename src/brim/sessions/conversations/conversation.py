@@ -19,9 +19,9 @@ from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.sessions import recall_tool
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
-from brim.sessions.conversations.reported_size import ReportedSize
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
+from brim.sessions.learning.reported_size import ReportedSize
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
 from brim.sessions.log.cut_record import folded
@@ -264,17 +264,10 @@ class Conversation:
             tools = [*(request.tools or ()), recall_tool.tool(turns.wire.name)]
             made.input = request = replace(request, tools=tools)
             parts = session.parts(request.system, tools, fields=request.fields)
-        budget = target
-        if self.reported is not None:
-            budget = self.reported.budget(target)
-            state.last_fit = state.last_fit._replace(correction=self.reported.reason(target))
-        budget = max(0, budget - made.start)
-        if state.counts.ceiling is not None:
-            budget = min(budget, state.counts.ceiling)
         state.context.history.show_handles = request.recall
         has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
-        fitted = step.prompt(parts, budget, pin=pin, capture=self._capture)
+        fitted = step.prompt(parts, target, reported=self.reported, start=made.start, pin=pin, capture=self._capture)
         made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
         sent = fitted.messages
         if request.system and session.format == "openai":

@@ -36,10 +36,10 @@ from brim.sessions.learning.model_meter import SentPrompt
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
-from brim.sessions.learning.usage import ReportedUsage, reported
+from brim.sessions.learning.usage import reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
 from brim.sessions.log.tolerant_store import TolerantStore, attempts
-from brim.sessions.notices import Notifier
+from brim.sessions.notices import Notifier, checked_observers
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.settings import SessionOptions, check_options
@@ -107,7 +107,7 @@ class Conversations:
         """The learned windows of models."""
         self.meters = Meters(self._store)
         """The learned meters of models."""
-        given: dict[str, Any] = {"summarise": summarise, "observers": tuple(observers)}
+        given: dict[str, Any] = {"summarise": summarise, "observers": checked_observers(observers)}
         self._notifier = Notifier("", model, time.time, (), on_notice)
         self._settings, self._log = {**given, **settings}, log
         self.stable = bool(settings.get("stable", True))
@@ -312,18 +312,6 @@ class Conversations:
                 allowed = int(room.most * doubt)
                 return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
 
-    def learn(self, request: FittedRequest, plan: RequestPlan, usage: ReportedUsage) -> None:
-        """Learn how a model counts from the reported usage of an accepted request."""
-        if usage.sent is None:
-            return
-        tokens = usage.read or 0
-        if request.report is not None:
-            request.report(request, tokens, usage.cleared)
-        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
-        if request.room is not None and request.answer is None:
-            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
-        self._calibrate(request, plan, usage.sent)
-
     def charge(self, request: FittedRequest, recalled: Sequence[int]) -> None:
         """Count recalls that are not in a request's messages as regret of the newest cut, with the tokens of each."""
         with self._lock:
@@ -377,10 +365,20 @@ class Conversations:
     def _answered(
         self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
     ) -> None:
+        """Learn how a model counts from the reported usage of an accepted request."""
         if conversation is not None:
             with conversation.lock:
                 conversation.answered(request, usage)
-        self.learn(request, plan, reported(usage))
+        told = reported(usage)
+        if told.sent is None:
+            return
+        tokens = told.read or 0
+        if request.report is not None:
+            request.report(request, tokens, told.cleared)
+        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
+        if request.room is not None and request.answer is None:
+            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
+        self._calibrate(request, plan, told.sent)
 
     def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room

@@ -10,8 +10,8 @@ from brim.files.json_strings import map_strings
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.receipts.receipt import Receipt
-from brim.sessions.conversations.reported_size import PLAUSIBLE
 from brim.sessions.learning.model_meter import TOKENS
+from brim.sessions.learning.reported_size import PLAUSIBLE
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits
@@ -78,7 +78,7 @@ class FittedRequest:
 
     @property
     def receipt(self) -> Receipt | None:
-        """The record of the fit; `None` if the window of the model is unknown."""
+        """The record of the fit, by brim's count without the correction; `None` if the window is unknown."""
         if self.fitted is None or not self.start:
             return None if self.fitted is None else self.fitted.receipt
         told, more = self.fitted.receipt, self.start
@@ -88,7 +88,7 @@ class FittedRequest:
 
     @property
     def used(self) -> int | None:
-        """Tokens of what is sent; `None` if it was not counted."""
+        """Tokens of what is sent, corrected by reported usage; `None` if it was not counted."""
         if self.fitted is None:
             return self.before
         return self.fitted.used + self.start + self.correction

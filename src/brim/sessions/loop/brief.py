@@ -77,7 +77,7 @@ def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
     room = limit - meter.load(f"Results so far: {len(results):,}, the newest {len(results):,}\n") if results else 0
     for result in reversed(results):
         line = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
-        line = f"- {redact(line)[:_RESULT]}"
+        line = f"- {_start(redact(line))}"
         cost = meter.load(line) + 1
         if cost > room:
             break
@@ -87,6 +87,11 @@ def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
         return ""
     newest = "" if len(lines) == len(results) else f", the newest {len(lines):,}"
     return "\n".join([f"Results so far: {len(results):,}{newest}", *lines])
+
+
+def _start(text: str) -> str:
+    """Return a text, or its first words if it is too long."""
+    return text if len(text) <= _RESULT else f"{text[:_RESULT].rpartition(' ')[0] or text[:_RESULT]} …"
 
 
 def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:

@@ -27,7 +27,7 @@ from brim.sessions.loop import brief
 from brim.sessions.loop.brief import handover_summary
 from brim.sessions.loop.progress import CONTINUATION, RESULT, Limits, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
-from brim.sessions.session import Given, Session
+from brim.sessions.session import Given, Session, SessionExists
 from brim.store.base import Body, Store
 from brim.wire import Format, wire
 from brim.wire.base import jsonable
@@ -95,7 +95,11 @@ class Loop:
         options: dict[str, Any] = {"model": model, "meter": meter, "format": format, "tool_limit": tool_limit}
         options |= {"clock": clock, "observers": observers, "on_notice": on_notice}
         options |= {"store": store, "id": id, "compact_at": "never", "also": [("event", begun)]}
-        session = Session(made.window(window, model), summarise=summarise, **options)
+        try:
+            session = Session(made.window(window, model), summarise=summarise, **options)
+        except SessionExists as error:
+            expected = "unused: brim.Loop.resume(id, act=..., store=...) continues a loop"
+            raise SessionExists("id", id, expected) from error
         self._set_up(session, made, Progress(), act, system=system, tools=tools)
 
     def _set_up(
