@@ -51,7 +51,7 @@ def units(messages):
 
 def by_hand(bodies, budget):
     """Return sums over requests, each fitted alone by the public functions."""
-    sent = saved = avoided = over = 0
+    sent = saved = avoided = over = refused = 0
     for body in bodies:
         recorded = units(body["messages"])
         fitted = brim.fit_messages(body["messages"], budget, meter=brim.meter(MODEL))
@@ -59,13 +59,14 @@ def by_hand(bodies, budget):
         over += recorded > 1_000
         avoided += recorded > 1_000 >= fitted.used
         saved += recorded - fitted.used if recorded <= 1_000 else 0
-    return sent, saved, avoided, over
+        refused += fitted.used if recorded > 1_000 else 0
+    return sent, saved, avoided, over, refused
 
 
 def test_tokens_overflows_and_savings_equal_those_computed_by_hand(tmp_path):
     bodies = interleaved()
     report = audit([traces.write(tmp_path / "log", bodies)], [Policy(name="lean", budget=600)], window=1_000)
-    sent, saved, avoided, over = by_hand(bodies, 600)
+    sent, saved, avoided, over, refused = by_hand(bodies, 600)
     recorded, lean = report.values["recorded"], report.policy("lean")
     assert recorded["units"] == sum(units(body["messages"]) for body in bodies)
     assert recorded["conversations"] == 4
@@ -73,6 +74,9 @@ def test_tokens_overflows_and_savings_equal_those_computed_by_hand(tmp_path):
     assert 0 < over == recorded["overflows"]
     assert (lean["units"], lean["units_saved"], lean["overflows_avoided"]) == (sent, saved, avoided)
     assert lean["still_over"] == lean["does_not_fit"] == 0
+    assert lean["units_of_refused"] == refused
+    price = catalogue.find(MODEL).prices.input
+    assert lean["cost_of_refused_usd"] == pytest.approx(refused * price / 1e6), "too short to be cached"
     lost = sum(lean["units_lost_by_role"].values())
     notes = lean["units"] + lost - recorded["units"]
     assert 0 <= notes <= 60 * lean["changed"], (

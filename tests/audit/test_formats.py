@@ -61,6 +61,10 @@ def test_reported_usage_holds_what_was_cached_whoever_reports_it(tmp_path):
     assert (anthropic["requests"], anthropic["units"], anthropic["cache_share"]) == (1, 20, 0.5)
     codex = audit([traces.write(tmp_path / "c", traces.codex_session())]).values["recorded"]["reported"]
     assert (codex["requests"], codex["units"]) == (1, 20)
+    details = {"input": 4, "input_cached_tokens": 10, "input_cache_creation": 6}
+    observation = {**traces.langfuse_observations()[1], "usageDetails": details}
+    langfuse = audit([traces.write(tmp_path / "d", [observation])]).values["recorded"]["reported"]
+    assert (langfuse["requests"], langfuse["units"], langfuse["cache_share"]) == (1, 20, 0.5)
 
 
 def test_a_refusal_as_too_long_is_counted_in_every_format(tmp_path):

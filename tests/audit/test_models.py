@@ -1,3 +1,4 @@
+from brim.audit import Policy
 from brim.audit.models import facts_of
 from brim.meter import catalogue
 
@@ -13,8 +14,15 @@ def test_a_long_prompt_costs_what_long_prompts_cost():
     assert facts.cost(10, 0, written=True) == 10 * round(prices.input * 1e6), "too short to be kept"
 
 
+def test_an_answer_costs_what_the_prompt_costs_and_its_own_price():
+    facts, prices = facts_of("gpt-4o", None), catalogue.find("gpt-4o").prices
+    assert facts.cost(10, 0, 5) == 10 * round(prices.input * 1e6) + 5 * round(prices.output * 1e6)
+
+
 def test_a_window_that_is_passed_takes_the_place_of_the_catalogue_s():
     known = catalogue.find("gpt-4o")
     assert facts_of("gpt-4o", None).room(1_000) == known.window - 1_000
     assert facts_of("gpt-4o", 5_000).room(1_000) == facts_of("nobody-knows", 5_000).room(1_000) == 4_000
     assert facts_of("nobody-knows", None).room(1_000) is None
+    policy = Policy(name="own", window=6_000)
+    assert facts_of("nobody-knows", None).room(1_000, policy) == facts_of("gpt-4o", None).room(1_000, policy) == 5_000
