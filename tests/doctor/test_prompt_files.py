@@ -47,6 +47,20 @@ def test_a_plain_prompt_needs_a_budget():
         check_files(("prompts/a.md",))
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('[{"role": "user", "content": "hi"}]', "request"),
+        ('[{"name": "a"}, {"name": "b"}]', "text"),
+        ('["role", "user"]', "text"),
+    ],
+)
+def test_a_list_is_a_request_if_it_holds_messages(prompts, text, kind):
+    (prompts / "list.json").write_text(text)
+    (verdict,), _ = check_files(("list.json",), budget=50, meter="chars")
+    assert verdict.kind == kind
+
+
 @pytest.mark.usefixtures("prompts")
 def test_nothing_to_judge_is_refused():
     with pytest.raises(SourceError, match="no prompt file to check"):

@@ -12,7 +12,7 @@ from brim.files.source import load, place, text_of
 REFUSED = {
     "a key that stands twice": ("a: 1\nb: 2\na: 3\n", 3, "the key 'a' is repeated, first on line 1"),
     "a key that stands twice deep down": ("a:\n  - b: 1\n    c: 2\n    b: 3\n", 4, "'b' is repeated"),
-    "a list that is not closed": ("a: [1\nb: 2\n", 2, "not YAML"),
+    "a list that is not closed": ("a: [1\nb: 2\n", 2, "expected ',' or ']'"),
     "a second colon": ("a: 1\nb: c: d\n", 2, "not YAML"),
     "a tab for an indent": ("a:\n\t- b\n", 2, "not YAML"),
     "two documents": ("a: 1\n---\nb: 2\n", 2, "more than one document"),

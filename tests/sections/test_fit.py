@@ -46,6 +46,13 @@ def test_a_required_section_may_come_in_a_form():
     assert fit(section, budget=20).text == "see doc.md"
 
 
+def test_a_floor_of_a_section_that_is_never_cut_reserves_nothing_where_the_whole_has_no_room():
+    notes = Section("notes", "n" * 100, priority="high", overflow="drop", floor=20)
+    prompt = fit(notes, Section("task", "t" * 100, required=True, floor=20), budget=80)
+    assert states(prompt) == {"notes": "dropped", "task": "cut"}
+    assert len(prompt.text) == 80
+
+
 def test_entries_are_kept_or_dropped_whole():
     entries = [f"entry number {i}" for i in range(9)]
     prompt = fit(Section("log", entries, keep="newest"), budget=90)

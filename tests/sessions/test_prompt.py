@@ -169,6 +169,7 @@ def test_memory_gives_way_to_what_has_to_stay():
     parts = {part.name: part for part in fitted.receipt.parts}
     assert [parts[name].state for name in ("system", "messages[0]", "memory")] == ["whole", "whole", "cut"]
     assert 6_300 < fitted.used <= 6_553
+    assert session.prompt(system="word " * 6_000, memory="fact " * 3_000).used == 6_553, "to the last token"
     tight = session.prompt(system="word " * 6_530, memory="fact " * 1_000)
     assert "memory" not in {part.name for part in tight.receipt.parts if part.present}
 

@@ -235,6 +235,8 @@ def test_an_exception_of_a_client_is_read_by_its_body_and_its_cause():
     outer = RuntimeError("the step failed")
     outer.__cause__ = error
     assert is_overflow(outer).sent == 4294
+    outer.__cause__ = outer
+    assert is_overflow(outer) is None
 
 
 def test_an_error_of_our_own_client_is_read_by_its_excerpt():

@@ -56,7 +56,7 @@ class Notifier:
         for name, fields in events:
             told = observe.Event(name=name, at=at, session=self._session, model=self._model, fields=fields)
             observe.emit(told, self._observers)
-            if name == "compacted" and "notice" in fields:
+            if name == "compacted":
                 self.notify(fields["notice"])
 
     def notify(self, text: str = NOTICE) -> None:
