@@ -278,7 +278,7 @@ PROBES = {
         ),
     ),
     "budgets.history_max_recent_chars": Probe(
-        newest, 1_100, lambda before, after: before == 2 + 90 * len(ENGLISH) and 1_050 <= after <= 1_100
+        newest, 1_100, lambda before, after: before == 2 + 90 * len(ENGLISH) and 1_000 <= after <= 1_100
     ),
     "budgets.history_max_older_chars": Probe(
         messages(),
