@@ -163,6 +163,13 @@ def test_a_chat_over_documents_fits_and_fills_its_budget(budget, format):
     assert "What is fact 13?" in str(messages[-1])
 
 
+def test_the_receipt_has_the_priority_of_the_history_for_the_turns_that_may_be_dropped():
+    request = brim.fit_request(messages=chat(turns=4), user="Why?", budget=4_000, history_priority="high", meter=M)
+    turns = [part for part in request.receipt.parts if part.name.startswith("messages")]
+    high = brim.Section("a", "x", priority="high").rank
+    assert {(part.required, part.priority) for part in turns} == {(True, 0), (False, high)}
+
+
 def test_what_the_history_does_not_use_goes_to_the_documents():
     short, long = (
         brim.fit_request(

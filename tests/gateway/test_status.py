@@ -5,6 +5,7 @@ import json
 import pytest
 
 from brim.cli import main
+from brim.gateway.report import activity
 from gateway.conftest import asked, conversation, get, post
 from model_server import ModelServer, running
 
@@ -50,6 +51,16 @@ def test_a_gateway_lists_its_conversations_without_a_store(gateway, upstream, ca
     assert [each["id"] for each in json.loads(out)["gateway"]] == [second["id"], talk["id"]]
     _, out, _ = printed(capsys, "--gateway", url, "--line")
     assert out == f"{second['used']:,}/{second['budget']:,} ({100 * second['used'] / second['budget']:.1f} %), 1 cut\n"
+
+
+def test_the_rows_of_the_newest_conversations_are_kept(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(activity, "_MOST_ROWS", 2)
+    url, _ = gateway()
+    for name in ("first", "second", "third"):
+        post(url, asked(conversation(1)), x_brim_session_id=name)
+    found = status(url)
+    assert [row["id"].split(".")[1] for row in found["conversations"]] == ["third", "second"]
+    assert found["summary"]["conversations"] == 3
 
 
 def test_requests_that_belong_to_no_conversation_are_counted(gateway, upstream, capsys):

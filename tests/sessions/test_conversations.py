@@ -343,6 +343,14 @@ def test_a_change_before_a_message_that_is_the_same_object_is_noticed(log):
     assert made.before == alone.before
 
 
+@LOGGED
+def test_a_longer_system_message_is_counted_in_what_a_request_had_before(log):
+    conversations = Conversations(brim.Window(10_000), meter="chars", log=log)
+    before = conversations.request([SYSTEM, *TALK], session="one").before
+    longer = {**SYSTEM, "content": SYSTEM["content"] + "x" * 50}
+    assert conversations.request([longer, *TALK], session="one").before == before + 50
+
+
 @pytest.mark.parametrize("words", COMPACTIONS)
 @pytest.mark.parametrize("log", [True, False])
 def test_the_summary_that_an_agent_asks_for_sees_as_much_of_the_past_as_there_is_room_for(words, log):

@@ -525,6 +525,15 @@ def test_a_step_that_could_not_be_written_is_written_by_the_next_run_and_not_mad
     assert steps_in(store) == list(range(1, 17))
 
 
+def test_a_step_that_can_never_be_written_is_made_again():
+    said = [[{"role": "nobody", "content": "hi"}], talk(1)]
+    made = loop(lambda tick: Step(messages=said.pop(0), end="goal"))
+    with pytest.raises(InvalidValue):
+        made.run()
+    assert made.run().ended == "goal"
+    assert said == []
+
+
 def test_time_that_the_steps_took_is_not_that_of_a_clock_that_jumps(monkeypatch):
     jumping = iter(range(0, 10**9, 10_000))
     monkeypatch.setattr(time, "time", lambda: float(next(jumping)))

@@ -85,6 +85,7 @@ def test_with_capture_a_row_leads_to_what_was_sent_with_secrets_masked_and_withi
     assert (shown["kind"], shown["used"]) == ("sent", int(headers["x-brim-tokens-after"]))
     assert sum(each["units"] for each in shown["rows"] if each["sent"]) == shown["used"]
     assert {each["state"] for each in shown["rows"]} & {"left out", "shortened"}
+    assert "Only the sum was recorded." not in {each["why"] for each in shown["rows"]}
     texts = [each["text"] for each in shown["rows"] if each["sent"]]
     assert any(text.startswith("The task: find out") for text in texts)
     assert any(REMOVED in text for text in texts)
