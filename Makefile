@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.core
 	@$(BIN)/brim demo
 
-# The core, in two minutes; the rest of the tests is `test-slow`, and both run in CI.
+# The core, in two to three minutes; the rest of the tests is `test-slow`, and both run in CI.
 test: $(VENV)/.test
 	@$(BIN)/python -m pytest -n 2
 
