@@ -75,8 +75,8 @@ def table(found: Mapping[str, Mapping[str, Verdict]], notes: Sequence[str]) -> T
         columns=["trimmer", "library", "right", *columns],
         rows=rows,
         notes=[
-            "An error of the trimmer's own where the case allows or asks for one is right. Not asked is a case with"
-            " something that the library, or its adapter here, has no place for.",
+            "If a case allows an error, a trimmer that raises one is right. 'Not asked' counts cases with"
+            " something that the library, or its adapter here, cannot represent.",
             *notes,
         ],
     )

@@ -20,7 +20,7 @@ LEAST = 60
 """Seeds of each reader."""
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.resolved", "meter.media", "wire.overflow", "studio.views.export"}
-_INLINE |= {"history.compact.sentence_kind"}
+_INLINE |= {"history.compact.sentence_kind", "history.names"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 _SEEDS: dict[str, list[seeds.Seed]] = {}
 

@@ -67,7 +67,7 @@ def parts_of(text: str, *, own: bool = False) -> Parts:
 
 
 def brief_arguments(text: str, is_long: Callable[[str], bool]) -> str | None:
-    """Return the arguments of a call with marks for long values; `None` without any, or if it is not an object."""
+    """Return the arguments of a call with marks in place of long values; `None` if it has none or is not an object."""
     shown, end = list[str](), 0
     for start, stop in members(text):
         written = text[start:stop]

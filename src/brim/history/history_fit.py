@@ -276,7 +276,7 @@ class HistoryFit:
         return max(line - need, int((room - need) * share * _REST))
 
     def _choose(self, kept: Collection[int], order: Sequence[int], left: int) -> None:
-        """Keep some turns, and of others as much as fits `left` tokens."""
+        """Keep these turns, and as much of the others as fits `left` tokens."""
         self.forms.keep_up()
         members = [at for turn in kept for at in self.turns.members(turn)]
         texts = (piece.text for at in members for piece in self.turns.messages[at].pieces)

@@ -61,7 +61,7 @@ class NameIndex(MessageIndex):
         """The last use of each name, the oldest first."""
 
     def unseen(self, seen: Collection[str]) -> Iterator[NameUse]:
-        """Yield the last uses of the newest names that are not among some others."""
+        """Yield the last use of each of the newest names that are not in `seen`."""
         self.keep_up()
         return (use for name, use in islice(reversed(self._uses.items()), _TRIES) if name not in seen)
 

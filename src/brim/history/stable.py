@@ -55,7 +55,7 @@ class HeldCut:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stable:
-    """How a prompt keeps its prefix: the lines, and the kept cut."""
+    """When the history is cut to keep the start of the prompt unchanged, and the cut that is kept."""
 
     high: float = 1.0
     """The share of the budget over which the history is cut."""

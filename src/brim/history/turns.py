@@ -37,7 +37,7 @@ def fingerprint_after(before: str, message: Message) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A problem of a message, and how it was repaired."""
+    """An invalid message, and how it was repaired."""
 
     index: int
     """The index of the caller's message."""

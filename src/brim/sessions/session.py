@@ -55,7 +55,7 @@ Given = Meter | str | Callable[[str], int] | None
 
 
 class SessionExists(InvalidValue):
-    """The store has a session of this id."""
+    """The store already has a session with this id."""
 
 
 class Session:

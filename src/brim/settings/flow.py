@@ -86,7 +86,7 @@ def shipped_profile(name: str) -> Profile:
 
 
 def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Profile:
-    """Return a profile; its problems are recorded by the reader."""
+    """Return a profile; the reader collects its errors."""
     values, own = reader.mapping(value, *keys), reader.own(value, PROFILE_KEYS, *keys)
     _check_name(reader, own, "profile_id", name, keys)
     settings = reader.settings(values, "profile", PROFILE_KEYS, *keys)
@@ -95,7 +95,7 @@ def read_profile(reader: Reader, name: str, value: Any, *keys: str | int) -> Pro
 
 
 def read_flow(reader: Reader, name: str, value: Any, *keys: str | int) -> Flow:
-    """Return a flow; its problems are recorded by the reader."""
+    """Return a flow; the reader collects its errors."""
     values, own = reader.mapping(value, *keys), reader.own(value, FLOW_KEYS, *keys)
     _check_name(reader, own, "flow", name, keys)
     settings = reader.settings(values, "flow", FLOW_KEYS, *keys)

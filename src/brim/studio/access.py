@@ -171,7 +171,7 @@ class AccessMiddleware:
             raise AccessDenied(415, f"the content-type must be {expected}")
         own = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
         if not own and bearer(headers.get("authorization")) is None:
-            raise AccessDenied(403, "writing needs the studio's own page, or the token as Bearer")
+            raise AccessDenied(403, "only the studio's own page, or a request with the token as Bearer, may write")
         length = headers.get("content-length", "0")
         if not uploads and (not length.isdigit() or int(length[:20]) > MOST_BYTES):
             raise AccessDenied(413, f"the body is longer than {MOST_BYTES:,} bytes")

@@ -86,7 +86,7 @@ class PromptSource:
             )
         if self.receipt is None or self.receipt.capture is None:
             raise InvalidType(
-                "receipt.capture", None, "the texts of a prompt: a session with capture=True records them"
+                "receipt.capture", None, "the texts of a prompt, which a session with capture=True records"
             )
         return self.receipt.capture
 

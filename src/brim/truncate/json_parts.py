@@ -65,7 +65,7 @@ class JsonNode:
 
 
 class JsonParts:
-    """A JSON document as members, of which some may be omitted.
+    """A JSON document divided into members, any of which may be omitted.
 
     The key of a divided value is a separate part; it shows that the value exists, and its size.
     """

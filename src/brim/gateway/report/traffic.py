@@ -84,7 +84,7 @@ class Traffic:
                 await work(self.write)
 
     def stop(self) -> None:
-        """Write the last requests, and that the gateway has stopped."""
+        """Write the last requests, and record that the gateway has stopped."""
         self._stopped = True
         self._changed = self._changed or self._version is not None
         self.write()

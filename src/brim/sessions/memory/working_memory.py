@@ -218,7 +218,9 @@ def _checked(values: Any) -> BudgetOverride:
         with _noting(problems):
             check_choice(f"a key of {_KEY}", key, _KNOWN)
             if key == "sections" and "allocations" in values:
-                raise InvalidValue(_KEY, "sections and allocations", "only one of the two, which mean the same")
+                raise InvalidValue(
+                    _KEY, "sections and allocations", "only one of the two names, since both mean the same"
+                )
             if key in _SECTIONS:
                 made["sections"] = _sections(value, problems)
             elif key == "overflow_policy":

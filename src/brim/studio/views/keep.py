@@ -43,7 +43,7 @@ def keep(workspace: Workspace, session: str, step: str, at: str) -> dict[str, An
     texts = [role_and_text(raw, source.format)[1].casefold() for raw in source.messages]
     phrase = _phrase(role_and_text(source.messages[row["from"]], source.format)[1], texts)
     if not phrase:
-        raise InvalidType("at", at, "a message with a text")
+        raise InvalidType("at", at, "the index of a message that has text")
     having = sum(phrase.casefold() in text for text in texts)
     return {
         "key": KEY,
