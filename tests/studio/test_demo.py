@@ -28,6 +28,12 @@ def test_what_the_demo_says_of_a_gateway_is_what_a_gateway_writes_today():
     assert before["traffic"]["ends"] == after["traffic"]["ends"]
 
 
+def test_the_demo_has_a_session_a_loop_and_two_conversations_of_a_gateway(served):
+    """A check of the wheel expected two sessions when there were four, and nobody noticed."""
+    store = served.studio.workspace("demo").store()
+    assert [row.id.rpartition(".")[2] for row in store.sessions()] == [SESSION, LOOP, "support-bot", "code-agent"]
+
+
 def test_the_demos_provider_counts_by_the_real_meter(served):
     store = served.studio.workspace("demo").store()
     for session in (SESSION, LOOP):
