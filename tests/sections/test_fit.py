@@ -360,3 +360,20 @@ def test_sections_that_fit_only_because_they_count_less_joined_than_apart_stay_w
 def test_a_reason_is_in_the_singular_for_one_token():
     prompt = brim.fit([brim.Section("a", "word " * 50, marker="")], budget=1, meter="chars")
     assert prompt.receipt.part("a").reason == "1 char was left for its 250"
+
+
+@pytest.mark.parametrize(
+    ("sections", "policy", "kept"),
+    [
+        ([("a", 60, "high", 0), ("b", 60, "low", 30)], "truncate_then_continue", {"a": 50, "b": 30}),
+        ([("a", 60, "high", 0), ("b", 30, "medium", 0), ("c", 20, "low", 0)], "skip", {"a": 60, "b": 0, "c": 20}),
+    ],
+    ids=["a floor", "skip"],
+)
+def test_the_text_of_a_template_is_planned_for(sections, policy, kept):
+    """Otherwise the excess is taken from the least essential sections, whatever their floor."""
+    wanted = [Section(name, name * size, priority=rank, floor=floor) for name, size, rank, floor in sections]
+    template = "T" * 20 + "".join(f"{{{name}}}" for name in kept)
+    made = brim.fit(wanted, 100, meter="chars", template=template, separator="", policy=policy)
+    assert {part.name: part.granted for part in made.receipt.parts} == kept
+    assert len(made.text) <= 100
