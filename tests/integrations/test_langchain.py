@@ -198,7 +198,8 @@ def test_the_form_of_the_answer_is_counted():
 def test_a_missing_framework_says_what_to_install():
     from brim.integrations import missing
 
-    assert "pip install 'brim[langchain]'" in str(missing("langchain"))
+    told = str(missing("langchain", ImportError("No module named 'langchain_core'")))
+    assert told == "No module named 'langchain_core'; install it: pip install 'brim[langchain]'"
 
 
 texts = st.text(min_size=1, max_size=40)  # brim leaves out messages without content
