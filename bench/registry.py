@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bench.frameworks import AgentFramework, LangChain, LangChainSummary, LlamaMemory, StrandsReactive
+from bench.frameworks import LangChain, LangChainSummary, LlamaMemory
 from bench.trimmers import Brim, BrimHistory, Cleared, LiteLLM, PopOldest, SessionBrim, Trimmer, WrappedBrim
 
 OWN: tuple[type[Trimmer], ...] = (Brim, BrimHistory, WrappedBrim, SessionBrim)
 """The ways to use brim."""
 REFERENCES: tuple[type[Trimmer], ...] = (PopOldest, Cleared)
 """The hand-written trimmers that the others are compared with."""
-PEERS: tuple[type[Trimmer], ...] = (
-    LangChain, LangChainSummary, LlamaMemory, AgentFramework, StrandsReactive, LiteLLM,
-)  # fmt: skip
+PEERS: tuple[type[Trimmer], ...] = (LangChain, LangChainSummary, LlamaMemory, LiteLLM)
 EVERY = {kind.name: kind for kind in (*OWN, *REFERENCES, *PEERS)}
 READERS: dict[str, type[Trimmer]] = {
     "plain": BrimHistory,
