@@ -253,7 +253,7 @@ READERS: dict[str, Read] = {
     ),
     "history.compact.secrets.redact": redact,
     "history.compact.continuation.continuation": lambda text: continuation(
-        [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text, meter=CHARS, limit=900
+        [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text
     ),
     "history.excerpts.parts_of": lambda text: excerpts.parts_of(text).show(excerpts.parts_of(text).ending()),
     "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.sentences(text))),

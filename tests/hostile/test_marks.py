@@ -218,17 +218,15 @@ def test_sessions_and_conversations_believe_no_forged_mark(format, every):
 
 @in_each_format
 def test_a_continuation_reads_what_stands_behind_a_forged_mark(format, every):
-    scale, done = meter(METER), 0
+    done = 0
     before = continuation(
         say("openai", "user", "Never touch /etc/blue/secret.conf. We decided to use SQLite."),
-        goal="build", meter=scale, limit=400,
+        goal="build",
     )  # fmt: skip
     for role, kind in cases(format, every=every, roles=("user", "assistant", "tool", "end of the task")):
         said = forged(kind)
         for previous in (None, before):
-            made = continuation(
-                history(format, role, said), goal="build", meter=scale, limit=800, previous=previous, format=format
-            )
+            made = continuation(history(format, role, said), goal="build", previous=previous, format=format)
             assert "/srv/blue7731/plan.py" in made.resources, (role, kind)
             believed = [text for text in made.constraints if "goes to the blue" in text]
             assert not believed or role in ("user", "end of the task"), "the words of others are not the user's"
@@ -240,7 +238,7 @@ def test_a_continuation_is_left_out_word_for_word_and_what_was_added_to_it_is_re
     scale = meter(METER)
     first = continuation(
         say("openai", "user", "Never touch /etc/blue/secret.conf. We decided to use SQLite, see docs/why.md."),
-        goal="build", meter=scale, limit=400,
+        goal="build",
     )  # fmt: skip
     handed = first.text(scale, 400)
     assert first.outside(f"build\n\n{handed}") == "build\n"
@@ -248,7 +246,7 @@ def test_a_continuation_is_left_out_word_for_word_and_what_was_added_to_it_is_re
         "- Everything goes to /srv/blue/plan.py."
     )
     messages = say("openai", "user", f"build\n\n{handed}")
-    later = continuation(messages, goal="build", meter=scale, limit=400, previous=first)
+    later = continuation(messages, goal="build", previous=first)
     assert [line for line in later.lines if line.text != "build"] == [*first.lines]
     assert "- build" not in later.text(scale, 400), "it is the goal"
     assert isinstance(later, Continuation)

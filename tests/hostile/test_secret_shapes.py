@@ -64,7 +64,7 @@ def compacted(messages):
 def hand_over(messages):
     found = None
     for _ in range(3):
-        found = continuation(messages, goal=messages[3]["content"], meter=CHARS, limit=ROOM, previous=found)
+        found = continuation(messages, goal=messages[3]["content"], previous=found)
     return found.text() + json.dumps(found.to_dict(), ensure_ascii=False)
 
 

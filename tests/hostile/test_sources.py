@@ -50,7 +50,7 @@ def test_no_order_of_a_tool_or_an_argument_becomes_a_rule_or_the_words_of_the_us
     before = None
     for start in range(0, 250, 84):  # Three hand-overs.
         run = history(orders[start : start + 84], place)
-        before = continuation(run, goal="Fix the build.", meter=CHARS, limit=200_000, previous=before)
+        before = continuation(run, goal="Fix the build.", previous=before)
     wrong = [line for line in before.lines if line.role == "user" and any(order in line.text for order in orders)]
     assert wrong == []
     assert before.constraints == ("Fix the build.", "Always keep the tests green.")

@@ -196,7 +196,7 @@ def test_the_output_of_a_command_is_no_word_of_the_user():
         model("I look at the rules.\n```bash\ncat rules.py\n```"),
         user("<output>\nThe name must be a text.\nKaren from Oslo keeps the old ledger in a green box.\n</output>"),
     ]
-    made = continuation(said, goal="Go.", meter=brim.meter("chars/4"), limit=500)
+    made = continuation(said, goal="Go.")
     assert made.constraints == ("Never touch the tests.",)
     assert not [text for text in made.findings if "Karen" in text]
     (call,) = [line for line in made.lines if line.kind == "call"]

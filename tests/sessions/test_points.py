@@ -23,7 +23,7 @@ def test_all_points_are_there_after_five_contexts_and_no_open_one_is_done(langua
     for run in range(RUNS):
         some = {kind: listed[kind][run * 10 : run * 10 + 10] for kind in KINDS}
         said = [point for each in zip(*some.values(), strict=True) for point in each]
-        text = handed_over(language, said, limit=LIMIT).text(METER, LIMIT)
+        text = handed_over(language, said).text(METER, LIMIT)
         assert METER.count(text) <= LIMIT
         rows = headed(text)
         kept += sum(point in text for point in said)
@@ -68,7 +68,7 @@ def test_a_finding_whose_words_are_all_in_the_goal_is_still_a_finding(findings):
     """ "mod_pay holds lock alpha." 0 of 8: each word stood in the goal, and so the sentence was taken as known."""
     goal = "Which module holds which lock? mod_pay, mod_ref, mod_cart; alpha, beta, gamma. 持有锁"
     said = [{"role": "assistant", "content": f"I read mod_{i}.ts. {each}"} for i, each in enumerate(findings)]
-    text = continuation(said, goal=goal, meter=METER, limit=LIMIT).text(METER, LIMIT)
+    text = continuation(said, goal=goal).text(METER, LIMIT)
     assert headed(text)["Said by the agent"][-3:] == findings or all(f"- {each}" in text for each in findings)
 
 
@@ -80,6 +80,6 @@ def test_what_the_loop_says_is_not_said_by_the_user():
         {"role": "user", "content": "Go on."},
         {"role": "user", "content": "The shop in Bergen opens at nine."},
     ]
-    text = continuation(said, goal=GOAL["en"], meter=METER, limit=LIMIT).text(METER, LIMIT)
+    text = continuation(said, goal=GOAL["en"]).text(METER, LIMIT)
     assert headed(text)["Said by the user"] == ["The shop in Bergen opens at nine."]
     assert "Iteration 3" not in text

@@ -161,7 +161,7 @@ class Offer:
         """
         opened = self._open(session)
         limit = max(1, opened.budget // _HANDED_OVER)
-        made = continuation(opened.messages, goal=goal, meter=opened.meter, limit=limit)
+        made = continuation(opened.messages, goal=goal)
         text = made.text(opened.meter, limit)
         opened.restart([wire(opened.format).say(text)])
         return text

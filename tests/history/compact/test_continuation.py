@@ -12,7 +12,6 @@ from brim.errors import InvalidType, InvalidValue
 from brim.history.compact.continuation import (
     CONTINUATION_MARK,
     MOST,
-    MOST_LINEAGE,
     MOST_SENTENCES,
     Continuation,
     continuation,
@@ -34,8 +33,8 @@ MESSAGES = [
 ]
 
 
-def handed(messages=MESSAGES, previous=None, limit=700, **more):
-    return continuation(messages, goal=GOAL, meter=METER, limit=limit, previous=previous, **more)
+def handed(messages=MESSAGES, previous=None, **more):
+    return continuation(messages, goal=GOAL, previous=previous, **more)
 
 
 @pytest.mark.requirement("S3.7", "S3.8")
@@ -51,7 +50,7 @@ def test_done_left_found_and_ruled_are_told_apart():
     assert kinds["Which queue carries refunds?"] == "question"
     assert {"The limit is 37 MB.", "Which queue carries refunds?"} <= {*made.findings}
     assert made.resources == ("services/pay/client.py", "lib/noise.py", "https://pay.example/docs")
-    assert (made.iteration, made.sub_tick, made.lineage) == (0, 0, ())
+    assert (made.iteration, made.sub_tick) == (0, 0)
 
 
 def test_the_text_has_all_of_it_under_headings():
@@ -81,7 +80,6 @@ def test_a_sub_tick_follows_its_previous():
     first = handed(iteration=3)
     second = handed([user("Go on."), model("I notified the warehouse: done.")], first)
     assert (second.iteration, second.sub_tick) == (3, 1)
-    assert len(second.lineage) == 1
     assert second.constraints == first.constraints
     assert second.remaining == ("Next, rename the queue.",), "the warehouse was notified"
     assert second.accomplished[-1] == "I notified the warehouse: done."
@@ -130,20 +128,19 @@ def test_nearly_all_of_fifty_facts_survive_five_contexts(seed):
     made = None
     for messages in contexts:
         start = [] if made is None else [user(made.text(METER, 1_250))]
-        made = handed([*start, *messages], made, limit=1_250)
+        made = handed([*start, *messages], made)
     told = made.text(METER, 1_250)
     assert sum(fact in told for fact in facts) >= 0.95 * len(facts)
     assert METER.load(told) <= 1_250
 
 
 @pytest.mark.slow
-def test_it_is_bounded_however_long_the_lineage():
+def test_it_is_bounded_however_many_contexts_come_before():
     made = None
     for i in range(30):
         made = handed([model(f"I fixed lib/part_{i}_{j}.py. TODO: see to {i} {j} again.") for j in range(30)], made)
     assert len(made.resources) == MOST["path"]
     assert len(made.lines) == MOST["path"] + MOST_SENTENCES
-    assert len(made.lineage) == MOST_LINEAGE
 
 
 def test_it_goes_through_json_and_back():
@@ -154,7 +151,7 @@ def test_it_goes_through_json_and_back():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("goal", 1), ("lines", "x"), ("lines", [{}]), ("lineage", [1]), ("iteration", -1), ("summary", None),
+    [("goal", 1), ("lines", "x"), ("lines", [{}]), ("iteration", -1), ("summary", None),
      ("lines", [{**Line(role="user", kind="path", text="x").to_dict(), "kind": "smell"}])],
 )  # fmt: skip
 def test_json_that_is_none_is_refused_by_its_place(name, value):
@@ -181,9 +178,7 @@ def test_messages_of_other_shapes_are_read():
 @pytest.mark.requirement("X8")
 def test_neither_value_nor_text_carries_a_secret():
     key = "sk-" + "a1b2c3d4" * 5
-    made = continuation(
-        [model(f"I fixed it with {key}. Never share {key}.")], goal=f"Use {key}", meter=METER, limit=500
-    )
+    made = continuation([model(f"I fixed it with {key}. Never share {key}.")], goal=f"Use {key}")
     assert key not in json.dumps(made.to_dict())
     assert key not in made.text(METER, 500)
 
@@ -192,17 +187,7 @@ def test_a_limit_needs_its_meter():
     with pytest.raises(InvalidType, match="meter"):
         handed().text(limit=10)
     with pytest.raises(InvalidType, match="goal"):
-        continuation([], goal=None, meter=METER, limit=10)
-
-
-def test_a_process_or_port_is_told_until_it_ends():
-    said = ["server: pid 4242\nweb on port 8080\nworker: process id 77", "killed 4242", "port 8080 is no longer in use"]
-    messages = [user("Go.")]
-    for at, line in enumerate(said):
-        messages += [calling(f"c{at}"), result(f"c{at}", line)]
-    assert handed(messages[:3]).texts("running") == tuple(said[0].split("\n"))
-    assert handed(messages).texts("running") == ("worker: process id 77",)
-    assert handed(messages[3:], previous=handed(messages[:3])).texts("running") == ("worker: process id 77",)
+        continuation([], goal=None)
 
 
 def book():
@@ -224,7 +209,7 @@ def book():
 @pytest.mark.parametrize(("limit", "least"), [(400, 3), (750, 8), (1_500, 20)])
 def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outcomes(limit, least):
     meter, said = brim.meter("gpt-4o"), book()
-    made = continuation(said, goal="Write a book.", meter=meter, limit=limit)
+    made = continuation(said, goal="Write a book.")
     rows = made.text(meter, limit).splitlines()
     words = {word for message in said for word in str(message).replace("'", " ").replace('"', " ").split()}
     calls = [row for row in rows if row.startswith("- write_file")]
@@ -232,7 +217,7 @@ def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outc
     assert meter.count("\n".join(rows)) <= limit
     assert "- The story is told in the first person, as a diary." in rows
     failed = [row for row in calls if "→ Error: disk quota exceeded at book/ch" in row]
-    assert len(failed) == min(2, limit // 375)
+    assert len(failed) == 2
     assert len(calls) >= least
     assert f"[{40 - len(calls)} calls omitted]" in rows
     assert f"[{40 - len(tasks)} tasks omitted]" in rows
@@ -241,7 +226,7 @@ def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outc
         assert arrow, row
         assert {word for word in outcome.split() if word != "…"} <= words, "a word was cut"
     start = {"role": "user", "content": "\n".join(rows)}
-    again = continuation([start], goal="Write a book.", meter=meter, limit=limit, previous=made)
+    again = continuation([start], goal="Write a book.", previous=made)
     assert again.lines == made.lines, "its own text was read as what the user said"
 
 
@@ -252,4 +237,4 @@ def test_an_outcome_of_one_long_word_is_left_out_not_cut():
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "x9" * 300},
     ]
-    assert continuation(said, goal="Go.", meter=meter, limit=100).text(meter, 100).endswith("Calls:\n- read")
+    assert continuation(said, goal="Go.").text(meter, 100).endswith("Calls:\n- read")

@@ -61,15 +61,13 @@ def context(language: str, said: list[str], number: int) -> list[dict[str, objec
     return made
 
 
-def handed_over(
-    language: str, said: list[str], *, contexts: int = 5, limit: int = 1_500, meter: str = "gpt-5"
-) -> Continuation:
+def handed_over(language: str, said: list[str], *, contexts: int = 5) -> Continuation:
     """Return what is known after some contexts, in which the points were made one after the other."""
     made: Continuation | None = None
     each = -(-len(said) // contexts)
     for number in range(contexts):
         messages = context(language, said[number * each : (number + 1) * each], number)
-        made = continuation(messages, goal=GOAL[language], meter=meter, limit=limit, previous=made)
+        made = continuation(messages, goal=GOAL[language], previous=made)
     assert made is not None
     return made
 

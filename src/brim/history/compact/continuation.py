@@ -7,7 +7,7 @@ line that did not fit can return later. A model's summary may come before the li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from brim.history.compact.lines import (
     HEADINGS,
     Line,
     Said,
-    clipped,
     is_nudge,
     once,
     read_messages,
@@ -28,10 +27,8 @@ from brim.history.compact.lines import (
 from brim.history.compact.picker import best_first, paths_first, pick
 from brim.history.compact.secrets import redact
 from brim.history.turns import Turns
-from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
-from brim.receipts.receipt import handle
 from brim.truncate import shortened, truncator
 from brim.wire import Format
 
@@ -43,7 +40,6 @@ MOST = {"call": 200, "path": 300}
 """The newest calls and the most important paths that are kept."""
 MOST_SENTENCES = 500
 """The most important sentences that are kept."""
-MOST_LINEAGE = 16
 _GOAL_SHARE = 3
 """The goal takes at most a third of the limit."""
 _SUMMARY_SHARE = 2
@@ -52,7 +48,7 @@ _SUMMARY = "Summary"
 _MARKED = {"todo": "tasks", "call": "calls"}
 """The kinds of lines whose number is given if not all are shown."""
 _OMITTED = re.compile(rf"\[(?:more than )?[\d,]{{1,9}} (?:{'|'.join(_MARKED.values())}) omitted\]")
-_FIELDS = {"goal": str, "lines": list, "summary": str, "lineage": list, "iteration": int, "sub_tick": int}
+_FIELDS = {"goal": str, "lines": list, "summary": str, "iteration": int, "sub_tick": int}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +61,6 @@ class Continuation:
     """Sentences, calls and paths, the oldest first."""
     summary: str = ""
     """A model's summary; empty without one."""
-    lineage: tuple[str, ...] = ()
-    """The contexts before this one, each by the handle of its continuation's text, the newest last."""
     iteration: int = 0
     sub_tick: int = 0
 
@@ -96,8 +90,8 @@ class Continuation:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Paths and addresses, and what still runs."""
-        return self.texts("path", "running")
+        """Paths and addresses."""
+        return self.texts("path")
 
     def text(self, meter: BaseMeter | None = None, limit: int | None = None, above: str = "") -> str:
         """Return the text for a prompt, in at most `limit` tokens; without a limit, all of it.
@@ -132,12 +126,10 @@ class Continuation:
             InvalidValue: the values are not those of `to_dict`.
         """
         known = record(values, _FIELDS, "continuation")
-        if not all(isinstance(each, str) for each in known["lineage"]):
-            raise InvalidType("continuation.lineage", known["lineage"], "a list of strings")
         lines = (Line.from_dict(each, f"continuation.lines[{i}]") for i, each in enumerate(known["lines"]))
         for name in ("iteration", "sub_tick"):
             units(f"continuation.{name}", known[name])
-        return cls(**{**known, "lines": tuple(lines), "lineage": tuple(known["lineage"])})
+        return cls(**{**known, "lines": tuple(lines)})
 
     def _written(self, goal: str, summary: str, lines: Sequence[Line]) -> str:
         rows = [self._head, f"Goal: {goal}", *([f"{_SUMMARY}: {summary}"] if summary else [])]
@@ -171,8 +163,6 @@ def continuation(
     messages: Sequence[Any],
     *,
     goal: str,
-    meter: Meter | str | Callable[[str], int],
-    limit: int,
     previous: Continuation | None = None,
     iteration: int | None = None,
     sub_tick: int | None = None,
@@ -185,8 +175,6 @@ def continuation(
         messages: the messages of the context that ends. System messages and the text of `previous` in them are
             skipped.
         goal: the goal of the work.
-        meter: the meter of the limit.
-        limit: the most tokens of the text; the value itself keeps more lines.
         previous: the continuation that this context began with.
         iteration: the iteration that continues; without it, that of `previous`.
         sub_tick: the sub-tick that begins; without it, the one after that of `previous`.
@@ -198,16 +186,13 @@ def continuation(
     """
     if not isinstance(goal, str):
         raise InvalidType("goal", goal, "a string")
-    units("limit", limit)
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
     turns = _turns(messages, format)
     new = _unanswered(read_messages(turns, range(len(turns)), previous))
-    lineage = (*before.lineage, handle(before.text(metered(meter), limit))) if previous is not None else ()
     return Continuation(
         goal=redact(goal),
-        lines=(*_merged(before.lines, new), *_running(before, turns)),
+        lines=tuple(_merged(before.lines, new)),
         summary=redact(summary),
-        lineage=lineage[-MOST_LINEAGE:],
         iteration=before.iteration if iteration is None else units("iteration", iteration),
         sub_tick=before.sub_tick + 1 if sub_tick is None else units("sub_tick", sub_tick),
     )
@@ -227,16 +212,9 @@ def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
     return turns
 
 
-def _running(before: Continuation, turns: Turns) -> list[Line]:
-    """Return lines about processes and ports that still run."""
-    texts = [message.text() for message in turns.messages if message.role != "system"]
-    found = running([before.outside(text) for text in texts], before.texts("running"))
-    return [Line(role="tool", kind="running", text=text) for text in found]
-
-
 def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
     """Return old and new lines, the most important of each kind, without finished tasks and repetitions."""
-    left = unfinished(once([*(line for line in old if line.kind not in ("running", "question")), *new]))
+    left = unfinished(once([*(line for line in old if line.kind != "question"), *new]))
     calls = [line for line in reversed(left) if line.kind == "call"]
     kept = [*calls[: MOST["call"]], *paths_first(left)[: MOST["path"]], *best_first(left)[:MOST_SENTENCES]]
     stays = {id(line) for line in kept}
@@ -248,42 +226,3 @@ def _unanswered(lines: Sequence[Line]) -> list[Line]:
     last = {line.role: line.at for line in lines if line.kind not in ("call", "path")}
     other = {"user": last.get("assistant", -1), "assistant": last.get("user", -1)}
     return [line for line in lines if line.kind != "question" or line.at > other.get(line.role, -1)]
-
-
-MOST_RUNNING = 40
-"""The newest lines that are kept."""
-_LINE = 160
-"""Characters of a line."""
-
-_NAMED = re.compile(
-    r"\b(?:pid|process(?: id)?)[ :=#]{1,3}(\d{2,7})\b"
-    r"|\b(?:port)[ :=#]{1,3}(\d{2,5})\b"
-    r"|\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0):(\d{2,5})\b"
-    r"|^\[\d{1,3}\] (\d{2,7})$",
-    re.I,
-)
-_ENDED = re.compile(
-    r"\b(?:kill(?:ed)?|stopp?(?:ed)?|terminated|shut down|ended|exited|freed|no longer|not running)\b", re.I
-)
-_NUMBER = re.compile(r"\d{2,7}")
-
-
-def running(texts: Sequence[str], before: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the lines about processes and ports that still run, the oldest first."""
-    found: dict[str, str] = {number: line for line in before for number in _numbers(line)}
-    for one in texts:
-        for raw in clipped(redact(one)).splitlines():
-            line = " ".join(raw[: 2 * _LINE].split())
-            if _ENDED.search(line):
-                for number in _NUMBER.findall(line):
-                    found.pop(number, None)
-            else:
-                for number in _numbers(line):
-                    found.setdefault(number, line[:_LINE])
-    return tuple(dict.fromkeys(found.values()))[-MOST_RUNNING:]
-
-
-def _numbers(line: str) -> Iterator[str]:
-    """Yield the numbers of processes and ports in a line."""
-    for match in _NAMED.finditer(line):
-        yield next(group for group in match.groups() if group)

@@ -42,7 +42,6 @@ HEADINGS = {
     "said": "Said by the agent",
     "question": "Open questions",
     "error": "Failed",
-    "running": "Running",
     "path": "Paths",
     "printed": "Printed",
     "call": "Calls",

@@ -15,7 +15,6 @@ from brim.history.compact.lines import Line, Said, is_covered, once
 from brim.history.compact.picker import pick
 from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
-from brim.history.compact.sentence_kind import is_aside
 from brim.history.compact.summary import as_talk, read_back, summary_input
 from brim.history.names import names_in
 from brim.meter.base import BaseMeter
@@ -126,7 +125,7 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
 
 def _is_missing(line: Line, text: str, words: Set[str]) -> bool:
     """Return whether a summary with some words lacks a sentence of a person or the agent, or a name in it."""
-    if line.kind not in ("told", "todo", "done", "said") or (line.role != "user" and is_aside(line.text)):
+    if line.kind not in ("told", "todo", "done", "said"):
         return False
     return not is_covered({*terms(line.text)}, words) or any(name not in text for name, _ in names_in(line.text))
 

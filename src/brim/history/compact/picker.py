@@ -1,8 +1,8 @@
 """Choose the lines of a summary: first what people said, then what the agent said, then calls and their outcomes.
 
 People say little, and mean it to last: a decision, a ban or an allergy is one short sentence among long answers. So
-their sentences come first. Among the sentences of one author, short sentences of rare words come first. Of the agent,
-also new sentences come before old ones, and those with a name that a person or a call uses later before others.
+their sentences come first. Among the sentences of one author, short sentences of rare words come first, and
+those with a name that a person or a call uses later.
 
 Each group of lines has a share of the tokens and passes on what it does not use.
 """
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from brim.history.compact.lines import IDLE, Line
-from brim.history.compact.sentence_kind import is_aside
 from brim.history.forms import level_of
 from brim.history.names import names_in
 from brim.history.telling import telling
@@ -24,21 +23,13 @@ from brim.meter.words import terms
 from brim.truncate.failure import reports_failure
 
 _PEOPLE = 0.6
-"""The share for sentences of people, and for running processes."""
+"""The share for sentences of people."""
 _AGENT = 0.8
 """The share for sentences of the agent and the ends of results; calls have at least the rest."""
 _TASKS = 0.25
 """The share for open tasks of the agent; a plan of forty steps must leave room for the rest."""
-_FAILED = 0.1
-"""The share for calls that failed."""
-_PATHS = 0.05
-"""The share for paths that no chosen line names."""
 _NAMED = 3.0
-"""The factor of open tasks, and of sentences with a name that is used later."""
-_ASIDE = 0.3
-"""The factor of questions, thoughts aloud and the output of tools."""
-_NEWEST = 1.0
-"""What is added to the factor of a sentence of the agent, from nothing for the oldest to this for the newest."""
+"""The factor of sentences with a name that is used later."""
 _STOPS = ".。!！ "
 """The end of a sentence, which may differ where it is repeated."""
 _ITEM = 2
@@ -71,7 +62,7 @@ def pick(
         meter: the meter that counts.
         write: returns the text of some lines.
         above: text that the prompt already shows and that no line repeats.
-        people: the share for sentences of people, and for running processes.
+        people: the share for sentences of people.
     """
     choice = _Choice(lines=lines, meter=meter, write=write, limit=limit, text=above)
     groups = _groups(lines, people)
@@ -85,21 +76,12 @@ def pick(
 
 def best_first(lines: Sequence[Line]) -> list[Line]:
     """Return the sentences among some lines, the oldest first, in order of importance."""
-    words = {at: _words(line) for at, line in enumerate(lines) if line.kind not in ("call", "path", "running")}
+    words = {at: _words(line) for at, line in enumerate(lines) if line.kind not in ("call", "path")}
     told = dict(zip(words, telling([(lines[at].text, words[at]) for at in words]), strict=True))
     named = _named_later(lines)
-    ranks: dict[int, float] = {}
-    for at in filter(words.get, words):
-        line, rank = lines[at], told[at]
-        if line.role != "user":
-            rank *= 1 + _NEWEST * at / len(lines)
-            if line.kind == "printed" or is_aside(line.text):
-                rank *= _ASIDE
-            elif line.kind == "todo" or id(line) in named:
-                rank *= _NAMED
-        if line.kind == "question":
-            rank *= _ASIDE
-        ranks[id(line)] = rank
+    ranks = {
+        id(lines[at]): told[at] * (_NAMED if id(lines[at]) in named else 1) for at, known in words.items() if known
+    }
     return sorted((line for line in reversed(lines) if id(line) in ranks), key=lambda line: -ranks[id(line)])
 
 
@@ -133,18 +115,15 @@ def paths_first(lines: Sequence[Line]) -> list[Line]:
 
 def _groups(lines: Sequence[Line], people: float) -> list[tuple[float, list[Line]]]:
     """Return the lines in groups with their shares, the most important first."""
-    newest = lines[::-1]
     sentences = best_first(lines)
-    running = [line for line in newest if line.kind == "running"]
     agent = [line for line in sentences if line.role != "user"]
-    calls = [line for line in newest if line.kind == "call"]
+    calls = [line for line in reversed(lines) if line.kind == "call"]
     return [
-        (people, running + [line for line in sentences if line.role == "user"]),
+        (people, [line for line in sentences if line.role == "user"]),
         (_TASKS, [line for line in agent if line.kind == "todo"]),
         (_AGENT, [line for line in agent if line.kind != "todo"]),
-        (_FAILED, [line for line in calls if reports_failure(line.outcome)]),
-        (1.0, calls),
-        (_PATHS, paths_first(lines)),
+        (1.0, sorted(calls, key=lambda line: not reports_failure(line.outcome))),
+        (1.0, paths_first(lines)),
     ]
 
 

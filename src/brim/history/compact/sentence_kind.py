@@ -1,4 +1,4 @@
-"""The kind of a sentence by its form: a question, an open task, a report of work done, or a thought aloud.
+"""The kind of a sentence by its form: a question, an open task or a report of work done.
 
 The kind decides under which heading a hand-over lists a sentence. A sentence that no cue matches is listed under its
 author, so the cues are few and certain: a report that is missed is harmless, an open task under "Done" is not.
@@ -64,27 +64,6 @@ aber; nur; не; нет; если; когда; будет; будут; можн�
 没; 不; 如果; 之前; 以后; 将; 会; 可能; 明天; 一半; 但; 再; 않; 못
 """)
 """Denial, condition, future, doubt or a part: a report has none of these."""
-_THOUGHT = re.compile(
-    r"(?:thought: ?)?(?:(?:but|and|so|now|then|ok|okay|actually|wait|hmm|well|first|next|also)[,. ]{1,2}){0,3}"
-    r"(?:(?:wait|if i|if we|maybe|perhaps|let me|let's (?!use)|let us|i'll (?!use)|i will (?!use)|i should|i need"
-    r"|i can|i could|i want|i'm going to|i am going to|we need|we should|we can|you can|please|what if)\b"
-    r"|(?:i am |i'm )?(?:now )?"
-    r"(?:read|open|runn|look|check|search|list|view|fetch|inspect|load|try|call|scann|print)ing\b"
-    r"|(?:that|this|it) took\b)"
-    r"|(?:jetzt |nun |dann |erst )?(?:ich (?:sehe|schaue|prüfe|lese|lasse|öffne|starte|suche|führe|werde)"
-    r"|(?:sehe|schaue|prüfe|lese|starte) ich|lass mich|mal sehen|alles klar)\b"
-    r"|(?:сейчас |теперь |сначала |давай )?(?:посмотрю|проверю|запущу|открою|прочитаю|поищу|попробую|смотрю|проверяю"
-    r"|читаю|запускаю|открываю|хорошо)\b|(?:je vais|voyons|voy a|vamos a)\b"
-    r"|(?:好的|现在|接下来)?[，。]?(?:我来|让我|我先|[再先](?:看|跑|查|试|读)|好的)"
-    r"|.{0,60}(?:見てみ|を見|確認し|実行し|調べ|開き|読み|探し)ます。?$|了解|承知|わかりました|はい[、。]",
-    re.I,
-)
-"""A model thinks aloud, announces its next step, or says how long something took."""
-
-
-def is_aside(sentence: str) -> bool:
-    """Return whether a model thinks aloud in a sentence, or announces its next step or a list."""
-    return sentence.endswith((":", "：")) or _THOUGHT.match(sentence) is not None
 
 
 def sentence_kind(role: str, sentence: str) -> str:
@@ -101,6 +80,4 @@ def sentence_kind(role: str, sentence: str) -> str:
         return "told"
     if _TODO.search(text):
         return "todo"
-    if is_aside(sentence):
-        return "said"
     return "done" if _DONE.search(text) and not _UNSURE.search(text) else "said"

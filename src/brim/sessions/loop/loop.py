@@ -323,8 +323,6 @@ class Loop:
         progress.continuation = continuation(
             read,
             goal=limits.goal,
-            meter=meter,
-            limit=limit,
             previous=progress.continuation,
             iteration=progress.iterations + 1,
             sub_tick=progress.sub_tick,
