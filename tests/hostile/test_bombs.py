@@ -182,13 +182,13 @@ def test_the_studio_is_bounded_in_files_threads_and_memory(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with process("studio", "--port", "0", "--json", "--no-open") as (address, pid):
         url = "http://" + address.removeprefix("http://").partition("/")[0]
-        for bomb in (Bomb("warm", b"{}", path="/api/preview"), Bomb("again", b"{}", path="/api/about")):
+        for bomb in (Bomb("warm", b"{}", path="/api/plan"), Bomb("again", b"{}", path="/api/about")):
             throw(url, bomb)
         before, to = memory(pid), link(url)
         opened = [socket.create_connection((to.host, to.port)) for _ in range(60)]
         for each in opened:
-            each.sendall(b"POST /api/preview HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{")
-        status = throw(url, Bomb("long", b'{"a": "' + b"x" * 3_000_000, path="/api/preview"))
+            each.sendall(b"POST /api/plan HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{")
+        status = throw(url, Bomb("long", b'{"a": "' + b"x" * 3_000_000, path="/api/plan"))
         assert status == 0 or 400 <= status < 500
         most = threads(pid)
         for each in opened:

@@ -147,7 +147,7 @@ def left(tmp_path_factory, request):
     store = f"sqlite:///{folder}/brim.db"
     with open_store(store) as opened:
         names = [row.id for row in opened.sessions(limit=1_000)]
-    with Served(Workspace(name="mine", url=store, config=str(folder), runs=str(folder / "runs"))) as studio:
+    with Served(Workspace(name="mine", url=store, config=str(folder))) as studio:
         pages = [studio.ask(f"/api/{view}?workspace=mine") for view in ("about", *api.READS)]
         few = names[:: max(1, len(names) // 6)]
         pages += [studio.ask(f"/api/{view}?workspace=mine&session={quote(name)}") for name in few for view in _OF_ONE]
@@ -322,8 +322,8 @@ def test_the_studio_shows_no_secret_of_the_settings(tmp_path):
         (folder := tmp_path / str(i)).mkdir()
         folder.joinpath("brim.yaml").write_text(yaml_of(key, shape))
         store = f"postgresql://ann:{quote(secret_of(shape), safe='')}@127.0.0.1:9/x"
-        with Served(Workspace(name="mine", url=store, config=str(folder), runs=str(folder))) as studio:
-            pages = {view: str(studio.get(view, workspace="mine")) for view in api.MASKED[:4]}
+        with Served(Workspace(name="mine", url=store, config=str(folder))) as studio:
+            pages = {view: str(studio.get(view, workspace="mine")) for view in api.MASKED[:3]}
             pages["plan"] = str(studio.post("plan", workspace="mine", values={"model": shape}))
             pages["none"] = str(studio.ask(f"/api/{quote(FEW[0])}"))
         found += hits({f"{key} {name}": text.encode() for name, text in pages.items()}, FEW[::2])

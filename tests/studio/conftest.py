@@ -13,7 +13,7 @@ from studio.serving import Served
 def empty(folder):
     """Return a workspace in an empty folder."""
     url = f"sqlite:///{folder}/brim.db"
-    return Workspace(name="mine", url=url, config=str(folder), runs=str(folder / "runs"))
+    return Workspace(name="mine", url=url, config=str(folder))
 
 
 @pytest.fixture(scope="session")

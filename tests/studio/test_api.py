@@ -8,7 +8,7 @@ import brim
 
 
 def test_an_empty_desk_answers_every_view_without_making_a_store(alone):
-    for view in ("about", "sessions", "sources", "flows", "settings", "gateway", "doctor"):
+    for view in ("about", "sessions", "sources", "flows", "settings", "gateway"):
         status, told = alone.get(view, workspace="mine")
         assert status == 200, (view, told)
     assert alone.get("sessions", workspace="mine")[1]["sessions"] == []

@@ -19,15 +19,12 @@ MORE = (
     ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
     ("session", {"session": "orders-recount"}),
     ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
-    ("settings", {"tab": "doctor"}),
     ("live", {"only": "wrong"}),
 )
 """Places of screens that look different."""
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (390, "light"), (390, "dark")]
-)
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (390, "light")])
 def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromium, served, width, scheme):
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
@@ -60,7 +57,7 @@ def test_every_screen_says_what_to_do_when_it_is_empty(chromium, alone):
 def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(chromium, served):
     """Tab goes through the page in its order, never into a trap, and what has the focus can be seen."""
     with tab(chromium, served) as at:
-        at.go("settings", workspace="demo", tab="doctor")
+        at.go("settings", workspace="demo")
         for screen in SCREENS:
             at.page.locator(f".rail a[href^='#/{screen}']").focus()
             at.page.keyboard.press("Enter")

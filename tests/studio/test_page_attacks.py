@@ -85,20 +85,6 @@ def poisoned(folder):
     steps = [{"id": each, "agent": each, "task": each} for each in PAYLOADS]
     flow = {"flow": "evil", "description": ALL, "budget_overrides": {"context_budget_chars": 900_000}, "steps": steps}
     (folder / "flows" / "evil.yaml").write_text(json.dumps(flow))
-    inside = folder / "runs" / "evil" / "receipts"
-    inside.mkdir(parents=True)
-    for i, each in enumerate(PAYLOADS):
-        parts = [{"name": each, "state": each, "used_chars": 3, "reason": each}]
-        told = {
-            "step_id": each,
-            "agent": each,
-            "model": each,
-            "status": each,
-            "sections": parts,
-            "output": each,
-            each: each,
-        }
-        (inside / f"{i}.json").write_text(json.dumps(told))
     rows = [
         {
             "id": each,
@@ -136,7 +122,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         places += [("session", {**base, "tab": each}) for each in ("out", "cache", "advice")]
         places += [("session", {**base, "find": "window"})]
         places += [("settings", {**base, "step": each}) for each in PAYLOADS[::8]]
-        places += [("settings", {**base, "tab": "doctor"}), ("settings", {**base, "key": "model"})]
+        places += [("settings", {**base, "key": "model"})]
         places += [("live", {**base, "request": each}) for each in PAYLOADS[::8]]
         places += [
             (each, {"workspace": "mine", "session": each, "tab": each, "view": each, "why": each, "text": each})

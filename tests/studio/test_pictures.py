@@ -27,13 +27,13 @@ PICTURES = {
     "studio-live": ("live", {"only": "cut"}, ".card", {"scheme": "dark"}),
 }
 """The screen of each picture, its query, the element to wait for, and the options of its tab."""
-CLICKS = {"studio-settings": ("lean", "Preview on this flow")}
+CLICKS = {"studio-settings": ("lean",)}
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
-    mine = Workspace(name="mine", url=f"sqlite:///{folder}/brim.db", config=str(folder), runs=str(folder / "runs"))
+    mine = Workspace(name="mine", url=f"sqlite:///{folder}/brim.db", config=str(folder))
     with Served(mine, demo=True) as made:
         made.studio.workspace("demo")
         yield made

@@ -34,7 +34,6 @@ def run(
     *,
     store: options.Store = None,
     config: options.Config = None,
-    runs: Annotated[str, Option("--runs", metavar="DIR", help="The directory with the receipts of flows.")] = "runs",
     demo: Annotated[bool, Option("--demo", help="Open a recorded demo.")] = False,
     port: Annotated[
         int, Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port; 0 for a free one.")
@@ -52,7 +51,7 @@ def run(
     """Show your sessions, prompts and budgets on a local web page.
 
     FILE may be a single request or anything that brim audit reads, such as a log or a trace. The page also shows the
-    sessions of a store, the receipts of flows and the settings of the project. The server listens on this machine only
+    sessions of a store and the settings of the project. The server listens on this machine only
     and prints its address with a token. Another --host needs your own --token.
 
     Example: brim studio request.json
@@ -74,7 +73,7 @@ def run(
     access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)
     if file is not None and _is_store(file):
         store, file = f"sqlite:///{file}", None
-    workspace = Workspace(name="mine", url=stores.store_url(store, config) or stores.HERE, config=config, runs=runs)
+    workspace = Workspace(name="mine", url=stores.store_url(store, config) or stores.HERE, config=config)
     if file is not None:
         workspace.files.open(file, wait=_PATIENCE)
 

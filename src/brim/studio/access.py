@@ -4,18 +4,13 @@ The page shows conversations, so no other page in the same browser may access th
 exchanged for a cookie; the Host header must name this machine; and requests that write must come from the page itself.
 
 Browsers send a cookie to every port of a host, so other servers on this machine can see it. Therefore the cookie is not
-the token: it is only valid for this studio, until it stops, and only for processes of the same user.
+the token: it is only valid for this studio, until it stops.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
-import sys
 from dataclasses import dataclass, field
-from ipaddress import ip_address
-from pathlib import Path
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -48,10 +43,6 @@ _ONCE = ("cookie", "content-type")
 """Further headers that are ambiguous if repeated."""
 _ADVICE = {421: "; --allow-host adds a name"}
 _READS = ("GET", "HEAD")
-_TABLES = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
-_ROOT = 0
-_ADDRESS, _USER = 1, 7
-"""The columns of a table of connections: the address of the socket, and the user who owns it."""
 
 _HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,"><title>brim studio</title>'
 # A page that redirects by itself: the next request then comes from this site and carries the cookie, and the token is
@@ -182,10 +173,6 @@ class AccessMiddleware:
             return
         if cookie is None or not self._access.continues(cookie):
             raise AccessDenied(401, "the token is missing or outdated: open the address that brim studio printed")
-        # The files of the page are public, and this check takes longer than sending one.
-        path = request.scope["path"]
-        if (path == "/" or path.startswith("/api/")) and request.client is not None and is_foreign(*request.client):
-            raise AccessDenied(403, "another user of this machine sends this cookie; use the token")
 
     def _enter(self, token: str) -> Response:
         """Return the page that exchanges the token in the address for a cookie.
@@ -210,31 +197,3 @@ def _limited(receive: Receive) -> Receive:
         return {"type": "http.disconnect"} if size > MOST_BYTES else event
 
     return receive_limited
-
-
-def is_foreign(host: str, port: int) -> bool:
-    """Return whether the socket of a client belongs to another user, and not to root.
-
-    Known only on Linux, for clients on this machine; otherwise no client is foreign.
-    """
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False
-    if not address.is_loopback or not sys.platform.startswith("linux"):
-        return False
-    owner = _owner(host, port, address.version)
-    return owner is not None and owner not in (_ROOT, os.getuid())
-
-
-def _owner(host: str, port: int, version: int) -> int | None:
-    """Return the user who owns a socket; `None` if it is unknown."""
-    packed = socket.inet_pton(socket.AF_INET if version == 4 else socket.AF_INET6, host)
-    words = [packed[i : i + 4] for i in range(0, len(packed), 4)]
-    name = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
-    try:
-        rows = _TABLES[version].read_text(encoding="ascii").splitlines()[1:]
-    except OSError:
-        return None
-    found = (row.split() for row in rows)
-    return next((int(row[_USER]) for row in found if len(row) > _USER and row[_ADDRESS] == name), None)

@@ -13,14 +13,12 @@ from typing import Any
 from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownName
 from brim.studio.views import (
     cache,
-    doctor,
     flows,
     gateway,
     insights,
     keep,
     lab,
     ledger,
-    preview,
     prompt,
     search,
     sessions,
@@ -52,19 +50,17 @@ READS: dict[str, View] = {
     "flows": flows.flows,
     "settings": flows.settings,
     "gateway": gateway.gateway,
-    "doctor": doctor.doctor,
 }
 """Views for GET requests; the query contains their arguments."""
 
 WRITES: dict[str, View] = {
     "plan": flows.plan,
-    "preview": preview.preview,
     "save": flows.save,
     "undo": flows.undo,
 }
 """Views for POST requests with a JSON body; save and undo change something."""
 
-MASKED = ("about", "doctor", "flows", "settings", "plan", "save", "undo")
+MASKED = ("about", "flows", "settings", "plan", "save", "undo")
 """Views that show settings; text in them that looks like a key is masked. Other views show texts from the store."""
 
 

@@ -1,4 +1,4 @@
-"""The demo: a workspace recorded with brim's own sessions, loops and flows from the texts in this file.
+"""The demo: a workspace recorded with brim's own sessions and loops from the texts in this file.
 
 It is the same each time. No model is called: a simulated provider counts each prompt with a real meter, and caches what
 it has seen. The traffic of the gateway is a recording of a real one (`scripts/record_demo.py`).
@@ -9,21 +9,18 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.resources import as_file, files
 from itertools import count
 from shutil import copytree
 from typing import Any, Literal
 
-from brim.flows.run import run_flow
 from brim.meter import meter
 from brim.meter.window import Window
 from brim.sessions import Session
 from brim.sessions.loop import Loop, Step
-from brim.settings import load_config
 from brim.store import open_store
 from brim.studio.workspace import FILE, Workspace
-from brim.testing import Scripted
 
 _START = 1_790_000_000.0
 """The start of the demo, in seconds since 1970."""
@@ -48,14 +45,15 @@ def record(folder: str) -> Workspace:
         _gateway(store)
         _loop(store, clock)
         _session(store, clock)
-    _flows(folder)
+    with as_file(files("brim.studio").joinpath("demo_project")) as project:
+        copytree(project, folder, dirs_exist_ok=True)
     return workspace(folder)
 
 
 def workspace(folder: str) -> Workspace:
     """Return the workspace of a recorded demo."""
     url = FILE + os.path.join(folder, "demo.db")
-    return Workspace(name="demo", url=url, config=folder, runs=os.path.join(folder, "runs"))
+    return Workspace(name="demo", url=url, config=folder)
 
 
 class _Provider:
@@ -175,22 +173,3 @@ def _gateway(store: Any) -> None:
             status = {key: value for key, value in body.items() if key != "receipt"}
             store.append(name, [("prompt", body)], meta={"kind": "gateway", "status": status})
     store.save("gateway-traffic", recorded["traffic"]["address"], recorded["traffic"], version=0)
-
-
-def _flows(folder: str) -> None:
-    """Copy the settings and the flows, and run both flows with the answers in this file."""
-    with as_file(files("brim.studio").joinpath("demo_project")) as project:
-        copytree(project, folder, dirs_exist_ok=True)
-    answers = list(_answers())
-    clock = _clock()
-    base = os.path.join(folder, "runs")
-    run_flow(load_config(folder), "build", Scripted(answers), run_base=base, clock=clock)
-    run_flow(load_config(folder), "deploy", Scripted(answers), run_base=base, clock=clock)
-
-
-def _answers() -> Iterator[str]:
-    for i, name in enumerate(("load", "plan", "code", "test", "review")):
-        chance = random.Random(50 + i)
-        points = [_FINDINGS[n % 6].format(service=_SERVICES[n % 6], number=4_000 + n) for n in range(30 + 30 * i)]
-        lines = [f"- {point} Seen {chance.randint(2, 400)} times." for point in points]
-        yield f"# {name}\n\n" + "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What the studio works on: a store, opened files, the settings of a project, and the receipts of its flows.
+"""What the studio works on: a store, opened files, and the settings of a project.
 
 A studio has two workspaces: the user's own, and a recorded demo in a separate directory. Changes in the demo never
 affect the user's files.
@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from glob import escape, glob
 from threading import RLock
 from typing import Any, TypeVar
 from uuid import uuid4
 
 from brim.errors import SourceError, UnknownName
-from brim.flows.receipts import read_receipts
 from brim.settings.changes import SettingChange
 from brim.settings.config import Config
 from brim.settings.loader import load
@@ -32,7 +30,7 @@ _MOST_CACHED = 16
 
 @dataclass(slots=True, kw_only=True)
 class Workspace:
-    """A store, a project and its receipts."""
+    """A store and a project."""
 
     name: str
     """`mine` or `demo`."""
@@ -40,8 +38,6 @@ class Workspace:
     """The address of the store."""
     config: str | None = None
     """A settings file or its directory; `None` for the nearest above the current directory."""
-    runs: str = "runs"
-    """The directory with the receipts of flows."""
     lock: RLock = field(default_factory=RLock, repr=False)
     files: OpenedFiles = field(default_factory=OpenedFiles, repr=False)
     """Files that were opened, with a temporary store."""
@@ -115,16 +111,6 @@ class Workspace:
             SourceError: a file is invalid.
         """
         return load(self.config, os.environ, {}, replaced)
-
-    def receipts(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return the receipts of flows, each with the name of its flow; none if no flow ran.
-
-        Raises:
-            SourceError: a receipt cannot be read.
-        """
-        place = ("*", "receipts")
-        ran = os.path.isdir(self.runs) and glob(os.path.join(escape(self.runs), *place, "*.json"))
-        return list(read_receipts(self.runs, place)) if ran else []
 
     def cached(self, name: str, session: str, make: Callable[[], Cached]) -> Cached:
         """Return a value that is made anew only after an entry was added to the session, or if it was long unused."""

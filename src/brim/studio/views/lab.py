@@ -16,7 +16,6 @@ from brim.errors import DoesNotFit, InvalidValue
 from brim.history.result import Fitted
 from brim.receipts.receipt import Part, Receipt
 from brim.receipts.section import Priority
-from brim.requests.replay import replay
 from brim.requests.request import Request
 from brim.studio import lab_source
 from brim.studio.costs import cost
@@ -53,7 +52,7 @@ def fit(workspace: Workspace, source: str, budget: str | None = None) -> dict[st
     values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model", "size")}
     values["recorded"] = opened.budget
     try:
-        receipt = opened.fit(units)
+        receipt = opened.fit(units).receipt
     except DoesNotFit as error:
         lacking = {"needed": error.needed, "parts": error.parts, "problem": str(error)}
         return {**values, "fits": False, "budget": units, **lacking}
@@ -92,9 +91,8 @@ def result(workspace: Workspace, source: str, budget: str | None = None) -> dict
         InvalidValue: the budget is invalid.
     """
     opened, units = checked(workspace, source, budget)
-    receipt = opened.fit(units)
-    assert receipt.capture is not None
-    made = replay(receipt.capture, budget=units)
+    made = opened.fit(units)
+    receipt = made.receipt
     if isinstance(made, Request):
         text = _json(made.body)
     else:
@@ -111,7 +109,7 @@ def export(workspace: Workspace, source: str, budget: str | None = None) -> dict
         InvalidValue: the budget is invalid.
     """
     opened, units = checked(workspace, source, budget)
-    receipt = replace(opened.fit(units), captured=True)
+    receipt = replace(opened.fit(units).receipt, captured=True)
     title = _NOT_IN_NAMES.sub("-", opened.title.lower()).strip("-") or "prompt"
     name = f"{title}-{units}.receipt.json"
     text = json.dumps(receipt.to_dict(), indent=2) + "\n"
@@ -178,7 +176,7 @@ def returns(workspace: Workspace, source: str, budget: str | None = None) -> dic
 def _present(opened: LabSource, budget: int) -> tuple[set[str], int]:
     """Return the pieces that a budget keeps, and the size of all pieces."""
     try:
-        receipt = opened.fit(budget)
+        receipt = opened.fit(budget).receipt
     except DoesNotFit as error:
         return set(), error.needed
     return {part.name for part in receipt.parts if part.present}, sum(part.size for part in receipt.parts)

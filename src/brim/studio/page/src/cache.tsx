@@ -62,8 +62,8 @@ export function CacheTab({ session, step }: { session: string; step: number }) {
               {worst.map((call) => (
                 <tr key={call.step} class={call.step === step ? "on" : ""}>
                   <th scope="row"><a data-row href={stepLink(session, call.step, { tab: "cache" })}>step {n(call.step)}</a></th>
-                  <td class="num" data-name="missed">{n(call.lost)} missed</td>
-                  <td class="num" data-name="cost">{dollars(call.lost_usd)}</td>
+                  <td class="num">{n(call.lost)} missed</td>
+                  <td class="num">{dollars(call.lost_usd)}</td>
                   <td class="soft">{call.text}</td>
                 </tr>
               ))}

@@ -1,9 +1,9 @@
-// A change of a setting: its diff, a preview on the last run of a flow, saving and undo.
+// A change of a setting: its diff, saving and undo.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, post } from "./api";
-import { n, plural, Problem, shown } from "./parts";
-import type { Plan, PreviewRow, Side } from "./types";
+import { Problem, shown } from "./parts";
+import type { Plan } from "./types";
 
 /** The layer that a change is written to; the project if all are null. */
 export interface Layer {
@@ -15,11 +15,11 @@ export interface Layer {
 export const PROJECT: Layer = { profile: null, flow: null, step: null };
 
 export interface Change {
-  plan: Signal<(Plan & { asked: Layer }) | null>;
+  plan: Signal<Plan | null>;
   said: Signal<string | null>;
   wrong: Signal<string | null>;
   /** Plans a change of a setting and shows its diff; null removes the setting. */
-  look: (key: string, value: string | null, at?: Layer) => Promise<void>;
+  look: (key: string, value: string | null) => Promise<void>;
   save: () => Promise<void>;
   undo: () => Promise<void>;
 }
@@ -38,10 +38,9 @@ export function useChange(layer: Layer = PROJECT): Change {
     plan,
     said,
     wrong,
-    look(key, value, { profile, flow, step } = layer) {
+    look(key, value) {
       clear();
-      const asked = { profile, flow, step };
-      return tried(post<Plan>("plan", { key, value, ...asked }).then((made) => void (made.changed ? (plan.value = { ...made, asked }) : (said.value = "It already has this value."))));
+      return tried(post<Plan>("plan", { key, value, ...layer }).then((made) => void (made.changed ? (plan.value = made) : (said.value = "It already has this value."))));
     },
     save() {
       const id = plan.value?.id;
@@ -80,12 +79,9 @@ function Lines({ diff }: { diff: string }) {
   );
 }
 
-function Diff({ plan, change }: { plan: Plan & { asked: Layer }; change: Change }) {
-  const tried = useSignal<PreviewRow[] | null>(null);
-  const wrong = useSignal<string | null>(null);
+function Diff({ plan, change }: { plan: Plan; change: Change }) {
   const at = useRef<HTMLHeadingElement>(null);
   useEffect(() => at.current?.focus(), []);
-  const look = () => post<{ rows: PreviewRow[] }>("preview", { plan: plan.id, ...plan.asked }).then((loaded) => (tried.value = loaded.rows), (error: Error) => (wrong.value = error.message));
   return (
     <div class="diff" role="group" aria-label="What changes">
       <h3 tabIndex={-1} ref={at}>What changes</h3>
@@ -97,37 +93,8 @@ function Diff({ plan, change }: { plan: Plan & { asked: Layer }; change: Change 
       )}
       <div class="tools">
         <button class="main" onClick={() => void change.save()}>Save</button>
-        {plan.asked.flow && <button onClick={() => void look()}>Preview on this flow's receipts</button>}
         <button onClick={() => (change.plan.value = null)}>Cancel</button>
       </div>
-      {wrong.value && <Problem text={wrong.value} />}
-      {tried.value && <Packs rows={tried.value} />}
-    </div>
-  );
-}
-
-/** The packs of the last run of a flow, under the current and the changed settings. */
-function Packs({ rows }: { rows: PreviewRow[] }) {
-  if (!rows.length) return <p class="soft">There is no receipt of a run of this flow.</p>;
-  const cell = (side: Side, all: number) => (
-    <td title={side.problem}>
-      {side.fits ? <>{n(side.used)} <small>of {n(side.budget)} characters</small><br /><small class="soft">{n(side.kept)} of {plural(all, "step")}</small></> : <span class="badge dropped">{side.fits === false ? "does not fit" : "cannot be previewed"}</span>}
-    </td>
-  );
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Preview on this flow's receipts">
-      <table>
-        <thead><tr><th /><th>now</th><th>after the change</th></tr></thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.id}>
-              <th scope="row">{row.id} <span class="soft">{row.agent}</span></th>
-              {cell(row.before, row.of)}
-              {cell(row.after, row.of)}
-            </tr>
-          ))}
-        </tbody>
-      </table>
     </div>
   );
 }

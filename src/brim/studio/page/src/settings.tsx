@@ -1,9 +1,8 @@
-// Settings: every key with its origin, for the project, a flow or a step; and what the doctor finds.
+// Settings: every key with its origin, for the project, a flow or a step.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useView } from "./api";
 import { Changed, useChange } from "./change";
-import { Doctor } from "./doctor";
 import { Head, n, Problem, shown, Waiting } from "./parts";
 import { go, link, params } from "./route";
 import type { Flows, Setting } from "./types";
@@ -15,10 +14,6 @@ const BUDGETS: Record<string, string> = {
 };
 /** About the characters of a token of English text. */
 const CHARS = 4;
-const TABS: readonly [string, string][] = [
-  ["flows", "Project and flows"],
-  ["doctor", "Doctor"],
-];
 
 interface Loaded {
   values: Setting[];
@@ -27,19 +22,10 @@ interface Loaded {
 }
 
 export function Settings() {
-  const tab = params.value.get("tab") ?? "flows";
   return (
     <>
-      <Head title="Settings">
-        <div class="tabs" role="tablist" aria-label="Settings">
-          {TABS.map(([name, title]) => (
-            <button key={name} role="tab" aria-selected={tab === name} onClick={() => go("settings", { tab: name === "flows" ? null : name, text: null })}>
-              {title}
-            </button>
-          ))}
-        </div>
-      </Head>
-      {tab === "doctor" ? <Doctor /> : <Layers />}
+      <Head title="Settings" />
+      <Layers />
     </>
   );
 }
@@ -170,8 +156,8 @@ function Key({ row, open, change }: { row: Setting; open: boolean; change: Retur
             <code>{row.key}</code> {BUDGETS[row.key] && <small>{BUDGETS[row.key]}</small>}
           </button>
         </th>
-        <td data-name="value">{shown(row.value)} {chars && <small>about {n(Math.round((row.value as number) / CHARS))} tokens</small>}</td>
-        <td data-name="set by"><span class={`badge ${row.override ? "over" : "soft"}`} title={row.where}>{row.origin}</span> {row.over && row.over.origin !== "defaults" && <small>overrides {shown(row.over.value)} ({row.over.origin})</small>}</td>
+        <td>{shown(row.value)} {chars && <small>about {n(Math.round((row.value as number) / CHARS))} tokens</small>}</td>
+        <td><span class={`badge ${row.override ? "over" : "soft"}`} title={row.where}>{row.origin}</span> {row.over && row.over.origin !== "defaults" && <small>overrides {shown(row.over.value)} ({row.over.origin})</small>}</td>
         <td class="soft">{row.about}</td>
       </tr>
       {open && (

@@ -214,20 +214,3 @@ export interface Plan {
   changed: boolean;
   warnings: string[];
 }
-
-export interface Side {
-  fits: boolean | null;
-  problem: string;
-  used: number | null;
-  budget: number | null;
-  kept: number | null;
-}
-
-export interface PreviewRow {
-  id: string;
-  agent: string;
-  /** The steps before it. */
-  of: number;
-  before: Side;
-  after: Side;
-}
