@@ -31,7 +31,6 @@ from brim.sessions.loop import Loop, Step
 from brim.testing import MemoryStore
 from faulty import AFTER, BEFORE, FaultyStore
 from gateway.conftest import conversation, post
-from gateway.test_recall import calling
 from model_server import ModelServer, running, say
 from sessions.talking import turn, window
 
@@ -41,8 +40,6 @@ UPSTREAM = ("500", "429", "broken")
 """How a call of a model fails: by a status, or by a connection that ends in the middle of the answer."""
 JUMPS = (7_200.0, -7_200.0)
 """Seconds by which a clock jumps once."""
-_RECALLING = 25
-"""The request through the gateway, by its turns, that is answered with a call of `brim_recall`."""
 _TRIES = 12
 """How often a caller tries again."""
 
@@ -60,7 +57,7 @@ class Jumping:
 
 
 class Unreliable(ModelServer):
-    """A model's server of which some answers fail; it answers a question about what was dropped by recalling it."""
+    """A model's server of which some answers fail."""
 
     def __init__(self) -> None:
         super().__init__(4_000, "gpt-4o")
@@ -272,10 +269,10 @@ def loops(world: World) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _gateway(world: World) -> Iterator[Callable[[int], Any]]:
-    """Run a gateway with recall on the store of a world, and yield what sends a conversation of so many turns."""
+    """Run a gateway on the store of a world, and yield what sends a conversation of so many turns."""
     settings = GatewaySettings(
         upstream=world.url + "/v1",
-        default=RequestRule(policy="fit", window=1_500, recall=True),
+        default=RequestRule(policy="fit", window=1_500),
         store="sqlite:///:memory:",
     )
     with patch.object(gateway_state, "open_store", lambda _: world.store):
@@ -284,8 +281,6 @@ def _gateway(world: World) -> Iterator[Callable[[int], Any]]:
 
     def send(turns: int) -> Any:
         body = {"model": "gpt-4o", "max_tokens": 20, "messages": conversation(turns, 40)}
-        if turns == _RECALLING:
-            world.server.script = [(200, calling("chat"))]
         status, _, answer = post(url, json.dumps(body).encode(), x_brim_session="chat")
         if status != 200:
             raise _Refused(answer)
@@ -296,7 +291,7 @@ def _gateway(world: World) -> Iterator[Callable[[int], Any]]:
 
 
 def gateway(world: World) -> dict[str, Any]:
-    """Send requests through a gateway, one of which asks for what was dropped; then one more through a second gateway.
+    """Send requests through a gateway, then one more through a second gateway.
 
     What the store has of the cut may be that of a later request, if it could not be saved at once. What the second
     gateway sends tells whether it is the same cut: it knows no more than the store.

@@ -39,7 +39,7 @@ def gateway(served_model, upstream):
     with contextlib.ExitStack() as stack:
 
         def start(**told):
-            rule = {name: told.pop(name) for name in ("policy", "window", "meter", "recall") if name in told}
+            rule = {name: told.pop(name) for name in ("policy", "window", "meter") if name in told}
             default = RequestRule(**{"policy": "fit", "window": upstream.window, **rule})
             settings = GatewaySettings(**{"upstream": served_model[1] + "/v1", "default": default, **told})
             app = GatewayApp(settings)

@@ -11,7 +11,6 @@ from brim.gateway.client import parsed as client_request
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
-from brim.sessions import recall_tool as session_recall
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import Meters
 from brim.sessions.learning.scope import LearningScope
@@ -39,7 +38,6 @@ PLACES = {
     "fit": (Conversations, BOTH),
     "room": (Windows, BOTH),
     "meter": (Meters, BOTH),
-    "tool": (session_recall, LONG),
     "body_of": (client_request, LONG),
     "request_of": (client_request, BOTH),
 }
@@ -51,7 +49,7 @@ PROOF = ("plan", "room", "meter")
 @pytest.fixture(scope="module")
 def started(served_model):
     """The address and the application of one gateway."""
-    default = RequestRule(policy="fit", window=1_000, recall=True)
+    default = RequestRule(policy="fit", window=1_000)
     settings = GatewaySettings(upstream=served_model[1] + "/v1", default=default)
     app = GatewayApp(settings)
     with running(app, server.config(app, settings)) as url:
@@ -129,7 +127,7 @@ def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path
     def broken(*given, **more):
         raise StoreError("sqlite", "it is full")
 
-    url, app = gateway(recall=True, store=f"sqlite:///{tmp_path}/brim.db")
+    url, app = gateway(store=f"sqlite:///{tmp_path}/brim.db")
     for name in ("load", "save", "append", "session"):
         monkeypatch.setattr(type(app.state.store), name, broken)
     status, headers, _ = post(url, asked(conversation(60)))

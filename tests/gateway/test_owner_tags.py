@@ -54,7 +54,7 @@ def test_threads_that_begin_at_once_agree_on_the_salt(url):
 
 
 def test_no_key_and_no_quick_hash_of_one_is_in_the_store(url, gateway, upstream, tmp_path):
-    address, _ = gateway(store=url, recall=True)
+    address, _ = gateway(store=url, capture=True)
     for key in KEYS:
         headers = {"authorization": f"Bearer {key}", "x_brim_session_id": "talk"}
         assert post(address, asked(conversation(60)), **headers)[1]["x-brim-edits"] != "0"

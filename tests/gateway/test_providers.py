@@ -37,7 +37,7 @@ def started():
         def start(window=WINDOW, real=WINDOW, **told):
             upstream = ProviderServer(real)
             url = stack.enter_context(running(upstream))
-            rule = {"policy": told.pop("policy", "fit"), "recall": told.pop("recall", None)}
+            rule = {"policy": told.pop("policy", "fit")}
             default = RequestRule(window=window, meter="o200k_base", **rule)
             settings = GatewaySettings(upstream=url + told.pop("base", ""), default=default, **told)
             app = GatewayApp(settings)
@@ -110,14 +110,6 @@ def test_a_refusal_is_known_and_the_request_is_sent_once_more(started, route, st
     status, headers, _ = post(gateway, PATHS[route][streamed], body(route, 52))
     assert (status, upstream.refused, upstream.illegal) == (200, 1, [])
     assert headers["x-brim-retried"] == "1"
-
-
-@pytest.mark.parametrize("route", PATHS)
-def test_recall_is_not_offered(started, route):
-    upstream, _, gateway = started(recall=True)
-    status, headers, _ = post(gateway, PATHS[route][0], body(route, 100))
-    assert (status, upstream.illegal, headers["x-brim-edits"] > "0") == (200, [], True)
-    assert b"brim_recall" not in upstream.bodies[0]
 
 
 @pytest.mark.parametrize("route", PATHS)

@@ -48,12 +48,6 @@ def test_lines_stay_whole_and_in_order_between_marks_that_count(chosen, expected
     assert shown(RUN, *chosen) == expected
 
 
-def test_a_mark_names_the_handle_once_where_the_model_can_ask_for_the_whole():
-    text = parts_of(RUN).show([5, 20], "b2:1f0c9a2e")
-    assert text.count("b2:1f0c9a2e") == 1
-    assert text.startswith("[5 lines omitted; recall b2:1f0c9a2e]\n")
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -84,7 +78,6 @@ def test_the_mark_for_a_single_long_line_says_how_long_it_is():
 def test_a_field_that_is_omitted_alone_shows_its_key_and_what_it_held():
     parts = parts_of(json.dumps({"total": 600, "hotels": [{"name": f"Hotel {i}", "stars": 3} for i in range(600)]}))
     assert parts.show(parts.ending()) == '{"total": 600, "hotels": ["[600 items omitted]"]}'
-    assert parts.show(parts.ending(), "b2:1f") == '{"total": 600, "hotels": ["[600 items omitted; recall b2:1f]"]}'
     parts = parts_of(json.dumps({"total": 600, "note": "The crane moved a crate to the quay. " * 10}))
     assert parts.show(parts.ending()) == '{"total": 600, "note": "[370 characters omitted]"}'
 

@@ -142,7 +142,7 @@ def gateway(upstream: str, setup: str, **told: Any) -> Iterator[str]:
     os.environ.update(KEYS)
     settings = GatewaySettings(
         upstream=f"{upstream}/v1",
-        default=RequestRule(policy="fit", window=told.pop("window", None), recall=told.pop("recall", None)),
+        default=RequestRule(policy="fit", window=told.pop("window", None)),
         **SETUPS[setup],
         **told,
     )
@@ -223,7 +223,7 @@ def received(upstream: str, model_server: TaughtServer, seed: int, *, alone: boo
         if SETUPS[setup]
         else (f"sk-ada-{seed}-own-key", f"sk-bob-{seed}-own-key")
     )
-    told = {"window": rng.choice([None, None, 2_500]), "recall": rng.choice([None, True]), "store": store}
+    told = {"window": rng.choice([None, None, 2_500]), "store": store}
     words = "input" if path == "/v1/responses" else "messages"
     said = talk(rng, 34, "bob")
     before = len(model_server.received)

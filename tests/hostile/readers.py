@@ -24,10 +24,8 @@ from brim.audit.records import _record
 from brim.errors import BrimError
 from brim.files.json_body import body_of
 from brim.files.source import parse
-from brim.gateway import recall
 from brim.gateway.client import names as identity
 from brim.gateway.client.body import json_value
-from brim.gateway.client.parsed import with_recall
 from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
@@ -239,10 +237,6 @@ READERS: dict[str, Read] = {
         {"x-brim-session-id": text}, {}, "key", ["some-key"]
     ),
     "gateway.http.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
-    "gateway.recall.assembled": lambda text: [
-        recall.assembled(route, _stream(text)) for route in ("chat", "messages", "responses")
-    ],
-    "gateway.client.parsed.with_recall": lambda text: with_recall(_body(text).decode(), "openai"),
     "gateway.upstream.server_event.EventStream.feed": lambda text: EventStream().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,

@@ -1,7 +1,6 @@
-"""A neighbour reads nothing: every pair of tenants, session name, handle, route, MCP and studio; 0 texts cross.
+"""A neighbour reads nothing: gateways that share a store, the MCP server and the studio show no text of another owner.
 
-Real gateways of three set-ups share one store: with keys of the gateway, with keys that are passed on, and with none. A
-model recalls whatever its client tells it to. Every owner may find its own text, which shows that the search works.
+Every text that an owner wants to keep holds a token with its owner's name, so that it can be told whose text went where.
 """
 
 from __future__ import annotations
@@ -10,272 +9,187 @@ import asyncio
 import http.client
 import itertools
 import json
+import os
+import re
+import subprocess
 import sys
-from collections import Counter
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlencode
 
 import pytest
 from mcp import Client, StdioServerParameters
 
 import brim
-from brim.gateway.client.paths import FITTED
 from brim.sessions.log.overview import overview
-from hostile.tenants import KINDS, OWNERS, ROUTES, SECRETS, Owner, address, environ, gateways, owners_in, process, world
+from model_server import PATHS, ModelServer, running
 
-NAMES = ("own name", "victim's name", "no name", "victim's name as user")
-SOURCE = Path(brim.__file__).parent
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    with world(str(tmp_path_factory.mktemp("tenants"))) as found:
-        yield found
-
-
-def shown(title, table):
-    print(f"\n{title}")
-    for name, count in sorted(table.items()):
-        print(f"  {name}: {count:,}")
-    print(f"  in all: {sum(table.values()):,}, crossed: 0")
-
-
-def given(name, attacker, victim):
-    """Return how a request names its conversation; `None` if nothing then tells the two apart."""
-    taken = victim.setup == "none" or attacker.tenant == "ada"
-    if name.startswith("victim's name") and attacker.setup == "none" and taken:
-        return None  # Without any key, who gives the name of a conversation has it: only one of them may take a name.
-    header = {"own name": attacker.session, "victim's name": victim.session}.get(name)
-    if header is not None:
-        return {"header": header}
-    return {"user": victim.session} if name == "victim's name as user" else {}
+TENANTS = ("ada", "bob")
+ROUTES = ("chat", "messages", "responses")
+SECRETS = {
+    "ADA_KEY": "gateway-key-of-ada-7f31",
+    "BOB_KEY": "gateway-key-of-bob-90c2",
+    "MODEL_KEY": "key-for-the-model-55aa",
+    "STUDIO_TOKEN": "token-of-the-local-operator",
+}
+OWN = {"ada": "sk-own-of-ada-1a2b3c", "bob": "sk-own-of-bob-4d5e6f"}
+SETUPS = {
+    "gateway-keys": {"keys": ["ADA_KEY", "BOB_KEY"], "upstream_key": "MODEL_KEY"},
+    "passed-keys": {},
+}
+OWNERS = [*itertools.product(SETUPS, TENANTS)]
+_TOKEN = re.compile(r"TEXT-OF-([a-z-]+)-(ada|bob)-")
 
 
-def attack(made, pairs, routes):
-    """Let each attacker ask for the texts of its victim in every way, and return how many ways there were."""
-    table = Counter()
-    made.model.bodies.clear()
-    for (attacker, victim), name, kind in itertools.product(pairs, NAMES, KINDS):
-        for route, kept in routes():
-            names = given(name, attacker, victim)
-            if names is None:
-                continue
-            asked = made.arguments(victim, kept, kind)
-            answer = made.ask(attacker, route, asked, **names)
-            assert "brought back" in answer
-            assert owners_in(answer) <= {attacker}, (attacker, victim, name, kind, route)
-            table[f"gateway, {attacker.setup} -> {victim.setup}"] += 1
-    for body in made.model.bodies:
-        assert len(owners_in(body.decode())) <= 1
-    assert len(made.model.bodies) >= 2 * sum(table.values())  # Each was answered by a recall.
-    return table
+def owners_in(text):
+    """Return whose texts a text holds."""
+    return set(_TOKEN.findall(text))
 
 
-def found_by_owners(made, owners, kinds=KINDS, routes=ROUTES):
-    """Let owners recall their own texts, and return how many they found."""
-    found = 0
-    for owner, kind, route in itertools.product(owners, kinds, routes):
-        answer = made.ask(owner, route, made.arguments(owner, route, kind), header=owner.session)
-        found += owner.token(route) in answer
-    return found
-
-
-def neighbours():
-    return [(one, two) for one, two in itertools.permutations(OWNERS, 2) if one.setup == two.setup]
-
-
-@pytest.mark.hostile
-def test_no_text_crosses_between_any_owners_on_any_route_after_a_restart(made):
-    """New processes know only what the store says."""
-    with gateways(made, made.upstream):
-        table = attack(made, list(itertools.permutations(OWNERS, 2)), lambda: itertools.product(ROUTES, ROUTES))
-        found = found_by_owners(made, OWNERS)
-    assert found == len(OWNERS) * len(KINDS) * len(ROUTES)
-    shown("asked for through gateways that were started again, every route for every route", table)
-    print(f"  found by their owners: {found:,}")
-
-
-def calls_of(made, victims, sessions):
-    """Return the calls by which an agent asks for the texts of others."""
-    found = []
-    for victim, kind, route in itertools.product(victims, KINDS, ROUTES):
-        asked = made.arguments(victim, route, kind)
-        for session in (None, victim.session, made.sessions[victim, route], *sessions):
-            found.append(("recall", asked if session is None else {**asked, "session": session}))
-        found.append(("status", {"session": made.sessions[victim, route]}))
-    return [*found, ("status", {})]
-
-
-def told(target, calls):
-    """Call tools over a real transport, and return all that was answered."""
-
-    async def asked():
-        async with Client(target) as client:
-            results = [await client.call_tool(name, arguments) for name, arguments in calls]
-            return [str(each.structured_content or each.content) for each in results]
-
-    return asyncio.run(asked())
-
-
-def over_stdio(made, *sessions):
-    options = [part for session in sessions for part in ("--session", session)]
-    command = ["-m", "brim", "mcp", "--store", made.store, *options]
-    return StdioServerParameters(command=sys.executable, args=command, env=environ(made.folder), cwd=made.folder)
-
-
-def agent_table(made, attacker, victims=OWNERS):
-    """Let the agent of an owner ask for the texts of others, and return how many answers it got."""
-    own = [made.sessions[attacker, route] for route in ROUTES]
-    others = [owner for owner in victims if owner != attacker]
-    calls = calls_of(made, others, own)
-    mine = [
-        ("recall", {**made.arguments(attacker, route, kind), "session": made.sessions[attacker, route]})
-        for route, kind in itertools.product(ROUTES, KINDS)
-    ]
-    answers = told(over_stdio(made, *own), [*calls, *mine])
-    for (_, arguments), answer in zip(calls, answers, strict=False):
-        assert owners_in(answer) <= {attacker}, (arguments, answer)
-        for (owner, _), session in made.sessions.items():  # Errors name nothing of others but what the asker named.
-            assert owner == attacker or session not in answer or session == arguments.get("session")
-    assert all(owners_in(answer) == {attacker} for answer in answers[len(calls) :])
-    return Counter({f"mcp, {attacker.setup}": len(calls)})
-
-
-@pytest.mark.hostile
-def test_no_text_crosses_to_the_agent_of_any_owner(made):
-    table = Counter()
-    for attacker in OWNERS:
-        table += agent_table(made, attacker)
-    shown("asked for by the agents of all owners", table)
-
-
-@pytest.mark.hostile
-def test_an_agent_that_was_started_for_no_session_reads_no_clients_conversation(made):
-    calls = calls_of(made, OWNERS, [])
-    answers = told(over_stdio(made), calls)
-    assert set().union(*map(owners_in, answers)) == set()
-    shown("asked for by an agent without sessions of its own", Counter({"mcp": len(calls)}))
-
-
-def noted(made):
-    """Let a program of each tenant keep a session of its own; return the handle of a text of each."""
-    found = {}
-    with brim.open_store(made.store) as store:
-        for tenant in ("ada", "bob"):
-            owner = Owner("own program", tenant)
-            session = brim.Session(1_200, model="gpt-5", store=store, id=f"{tenant}-notes")
-            session.add(history_of(owner))
-            session.prompt()
-            found[tenant] = next(
-                hit.handle for hit in session.search("code vault") if owners_in(session.recall(hit.handle))
-            )
-    return found
-
-
-def history_of(owner):
-    said = [{"role": "user", "content": "Find the code of the vault."}]
-    for i in range(40):
-        said.append(
-            {"role": "assistant", "content": f"Clue {i}: the code of the vault is {owner.token('notes')}. " * 3}
-        )
-        said.append({"role": "user", "content": f"Go on with {i}."})
+def history(owner):
+    """Return a history that has to be cut; both tenants begin alike."""
+    said = [{"role": "user", "content": "The task: find the code of the vault."}]
+    for i in range(44):
+        kept = f"The code of the vault is TEXT-OF-{'-'.join(owner)}-{i}, in clue {i}."
+        said.append({"role": "assistant", "content": f"Step {i}: looked at the log, found nothing of use. {kept}"})
+        said.append({"role": "user", "content": f"Go on with part {i} of the work, and look at the log again."})
     return said
 
 
-def studio_table(made):
-    """Let the studio bring texts of one session into another, and strangers ask it; return how many tried."""
-    handles = noted(made)
-    operator = {"authorization": f"Bearer {SECRETS['STUDIO_TOKEN']}", "content-type": "application/json"}
-
-    def ask(url, method, view, headers=operator, **fields):
-        host, port = url.split("//")[1].strip("/").split(":")
-        fields = {"workspace": "mine", **fields}
-        place = f"/api/{view}" + (f"?{urlencode(fields)}" if method == "GET" else "")
-        connection = http.client.HTTPConnection(host, int(port), timeout=20)
-        try:
-            connection.request(method, place, json.dumps(fields) if method == "POST" else None, headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
-
-    crossed, table, refused = [], Counter(), []
-    command = ("studio", "--no-open", "--port", "0", "--token", "STUDIO_TOKEN", "--store", made.store)
-    with process(made.folder, *command) as started:
-        url = address(started).partition("?")[0]
-        for one, two in itertools.permutations(("ada", "bob")):
-            session = f"{one}-notes"
-            for kind, view in itertools.product((handles[two], handles[two][:11]), ("pin", "restore")):
-                refused.append(ask(url, "POST", view, session=session, handle=kind)[0])
-                table["studio, pin and restore"] += 1
-            for view, more in (
-                ("ledger", {}),
-                ("cache", {}),
-                ("insights", {}),
-                ("prompt", {}),
-                ("timeline", {}),
-            ):
-                status, answer = ask(url, "GET", view, session=session, **more)
-                assert status == 200, answer
-                crossed += owners_in(answer) - {Owner("own program", one)}
-                table["studio, views of a session"] += 1
-        plain = {"content-type": "application/json"}
-        for view, more in (
-            ("text", {"handle": handles["ada"]}),
-            ("search", {"query": "code"}),
-            ("gateway", {}),
-            ("sessions", {}),
-        ):
-            for headers in (plain, {**plain, "authorization": f"Bearer {SECRETS['ADA_KEY']}"}):
-                status, answer = ask(url, "GET", view, headers, **more)
-                refused.append(status)
-                crossed += owners_in(answer)
-                table["studio, without its token"] += 1
-        status, everything = ask(url, "GET", "sessions")
-        assert status == 200
-        assert owners_in(ask(url, "GET", "text", handle=handles["ada"])[1]) == {Owner("own program", "ada")}
-    assert crossed == []
-    assert Counter(refused) == {404: 8, 401: 8}
-    assert all(session in everything for session in made.sessions.values())  # The local operator sees all of them.
-    return table
+def headers_of(owner):
+    setup, tenant = owner
+    key = SECRETS[f"{tenant.upper()}_KEY"] if setup == "gateway-keys" else OWN[tenant]
+    return {"authorization": f"Bearer {key}", "content-type": "application/json"}
 
 
-def check_status(made):
-    """Check that a status lists the conversations of its key, and for the local operator all."""
-
-    def listed(setup, **headers):
-        host, port = made.gateways[setup].removeprefix("http://").split(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=20)
-        try:
-            connection.request("GET", "/brim/status", headers=headers)
-            return {row["id"] for row in json.loads(connection.getresponse().read())["conversations"]}
-        finally:
-            connection.close()
-
-    def own(setup, *tenants):
-        return {made.sessions[Owner(setup, tenant), route] for tenant in tenants for route in ROUTES}
-
-    for one, two in itertools.permutations(("ada", "bob")):
-        seen = listed("gateway keys", **Owner("gateway keys", one).headers)
-        assert own("gateway keys", one) <= seen
-        assert not own("gateway keys", two) & seen
-    assert own("passed keys", "ada", "bob") <= listed("passed keys")
-    with brim.open_store(made.store) as store:
-        assert set(made.sessions.values()) <= {row.id for row in overview(store, recent=999).gateway}
+def asked(url, method, path, body=None, headers=()):
+    host, port = url.split("//")[1].removesuffix("/v1").strip("/").split(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=30)
+    try:
+        connection.request(method, path, body, dict(headers))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
 
 
-def test_no_text_of_a_tenant_reaches_another(made):
-    turn = itertools.cycle(ROUTES)
-    table = attack(made, neighbours(), lambda: [(next(turn),) * 2])
-    assert sum(table.values()) == 60  # 72, without the 12 in which no key and no name tells them apart.
-    found = found_by_owners(made, OWNERS, routes=["chat"])
-    assert found == len(OWNERS) * len(KINDS)
-    check_status(made)
-    table += agent_table(made, Owner("passed keys", "bob"), OWNERS[2:4])
-    table += studio_table(made)
-    shown("texts asked for by those who do not own them", table)
-    print(f"  found by their owners: {found:,}")
+@contextmanager
+def process(folder, *arguments):
+    """Run a command of brim, and yield the address that it prints."""
+    environ = {"PATH": os.environ["PATH"], "HOME": folder, **SECRETS}
+    command = [sys.executable, "-m", "brim", *arguments, "--json"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=environ)
+    try:
+        yield json.loads(started.stdout.readline())["address"]
+    finally:
+        started.terminate()
+        started.communicate(timeout=20)
 
 
-def test_the_routes_that_are_tried_are_all_that_are_fitted():
-    assert sorted(FITTED.values()) == sorted(ROUTES)
+@contextmanager
+def gateways(folder, upstream, store):
+    """Run one gateway for each set-up, all with one store."""
+    with ExitStack() as stack:
+        begun = {}
+        for setup, settings in SETUPS.items():
+            place = f"{folder}/{setup}.yaml"
+            with open(place, "w", encoding="utf-8") as file:
+                json.dump({"gateway": settings}, file)
+            options = ("--upstream", upstream + "/v1", "--port", "0", "--window", "1200", "--store", store)
+            begun[setup] = stack.enter_context(process(folder, "gateway", *options, "--config", place))
+        yield begun
+
+
+def test_no_text_of_a_client_reaches_the_prompt_of_another(tmp_path):
+    """All names of conversations are tried by all owners, then again in processes that know only the store."""
+    model, store = ModelServer(window=100_000), f"sqlite:///{tmp_path}/brim.db"
+    with running(model) as upstream:
+        for _ in range(2):
+            with gateways(str(tmp_path), upstream, store) as begun:
+                names = ("talk", "other", None)
+                for owner, route, name, place in itertools.product(OWNERS, ROUTES, names, ("header", "user")):
+                    body = {
+                        "model": "gpt-5",
+                        "max_tokens": 20,
+                        "input" if route == "responses" else "messages": history(owner),
+                    }
+                    headers = headers_of(owner)
+                    if name and place == "header":
+                        headers["x-brim-session-id"] = name
+                    elif name:
+                        body |= {"metadata": {"user_id": name}} if route == "messages" else {"user": name}
+                    path = next(path for path, each in PATHS.items() if each == route)
+                    model.bodies.clear()
+                    assert asked(begun[owner[0]], "POST", path, json.dumps(body), headers)[0] == 200
+                    (sent,) = model.bodies
+                    assert len(sent) < len(json.dumps(body)) / 2
+                    assert owners_in(sent.decode()) == {owner}
+                listed = [
+                    {row["id"] for row in json.loads(text)["conversations"]}
+                    for owner in OWNERS[:2]
+                    for _, text in [asked(begun["gateway-keys"], "GET", "/brim/status", None, headers_of(owner))]
+                ]
+                assert all(listed)
+                assert not listed[0] & listed[1]
+    with brim.open_store(store) as opened:
+        assert set.union(*listed) <= {row.id for row in overview(opened, recent=999).gateway}
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """A store with a session of each tenant, and the handle of a dropped text of each."""
+    url, found = f"sqlite:///{tmp_path}/notes.db", {}
+    with brim.open_store(url) as store:
+        for tenant in TENANTS:
+            session = brim.Session(1_200, model="gpt-5", store=store, id=f"{tenant}-notes")
+            session.add(history(("notes", tenant)))
+            session.prompt()
+            found[tenant] = next(hit.handle for hit in session.search("code vault"))
+            assert owners_in(session.recall(found[tenant])) == {("notes", tenant)}
+    return url, found
+
+
+def test_an_agent_recalls_only_what_its_own_sessions_dropped(notes, tmp_path):
+    url, handles = notes
+
+    async def answers(own, calls):
+        options = [part for session in own for part in ("--session", session)]
+        command = ["-m", "brim", "mcp", "--store", url, *options]
+        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+        server = StdioServerParameters(command=sys.executable, args=command, env=environ, cwd=str(tmp_path))
+        async with Client(server) as client:
+            results = [await client.call_tool(name, arguments) for name, arguments in calls]
+            return [str(each.structured_content or each.content) for each in results]
+
+    for attacker, victim in itertools.permutations(TENANTS):
+        mine, handle = f"{attacker}-notes", handles[victim]
+        ways = [{"handle": handle}, {"handle": handle[:11]}, {"query": "the code of the vault in clue 18"}]
+        calls = [
+            *(("recall", {**way, **own}) for way in ways for own in ({}, {"session": mine})),
+            *(("recall", {**way, "session": f"{victim}-notes"}) for way in ways),
+            ("status", {"session": f"{victim}-notes"}),
+            ("status", {}),
+        ]
+        found = asyncio.run(answers([mine], [*calls, ("recall", {"handle": handles[attacker], "session": mine})]))
+        assert set().union(*map(owners_in, found[:-1])) <= {("notes", attacker)}
+        assert owners_in(found[-1]) == {("notes", attacker)}
+
+
+def test_the_studio_shows_a_session_only_its_own_texts_and_a_stranger_nothing(notes, tmp_path):
+    url, handles = notes
+    operator = {"authorization": f"Bearer {SECRETS['STUDIO_TOKEN']}"}
+
+    def ask(address, view, headers=operator, **fields):
+        return asked(address, "GET", f"/api/{view}?{urlencode({'workspace': 'mine', **fields})}", None, headers)
+
+    command = ("studio", "--no-open", "--port", "0", "--token", "STUDIO_TOKEN", "--store", url)
+    with process(str(tmp_path), *command) as started:
+        address = started.partition("?")[0]
+        for tenant, view in itertools.product(TENANTS, ("ledger", "cache", "insights", "prompt", "timeline")):
+            status, answer = ask(address, view, session=f"{tenant}-notes")
+            assert status == 200, answer
+            assert owners_in(answer) <= {("notes", tenant)}
+        for view, fields in (("text", {"handle": handles["ada"]}), ("search", {"query": "code"}), ("sessions", {})):
+            for headers in ({}, headers_of(("gateway-keys", "ada"))):
+                status, answer = ask(address, view, headers, **fields)
+                assert (status, owners_in(answer)) == (401, set())
+        assert owners_in(ask(address, "text", handle=handles["ada"])[1]) == {("notes", "ada")}

@@ -204,17 +204,6 @@ def test_the_text_of_a_conversation_without_a_log_is_not_stored():
     assert "heliotrope" not in json.dumps([entry.body for entry in entries])
 
 
-def test_dropped_texts_can_be_recalled_where_the_model_is_offered_the_tool():
-    engine = Conversations(2_000, model="gpt-4o", log=False)
-    request = RequestInput(messages=history(40), model="gpt-4o", recall=True)
-    made = engine.fit(request, engine.plan(request))
-    assert made.recalls
-    assert [tool["function"]["name"] for tool in made.input.tools] == ["brim_recall"]
-    assert made.dropped.search("line 3", 5)
-    whole = engine.fit(RequestInput(messages=history(2), model="gpt-4o", recall=True), engine.plan(request))
-    assert not whole.recalls
-
-
 def test_conversations_are_forgotten_by_their_number_and_their_size():
     engine = Conversations(2_000, model="gpt-4o", log=False, most=3)
     for name in "abcdef":

@@ -43,9 +43,9 @@ def fitted(settings, route, values):
 
 
 def outcome(settings):
-    """Look at what is done with a long request: its policy, whether it is cut, and whether it offers recall."""
+    """Look at what is done with a long request: its policy, and whether it is cut."""
     result = fitted(settings, "chat", {"model": "gpt-5", "messages": LONG})
-    return result if isinstance(result, int) else (result.policy, bool(result.edits), bool(result.recalls))
+    return result if isinstance(result, int) else (result.policy, bool(result.edits))
 
 
 def asked_answer(settings):
@@ -57,7 +57,7 @@ def asked_answer(settings):
 
 LONG = [{"role": "user", "content": f"Line {i} of the talk. " * 20} for i in range(9)]
 NARROW = "meter: chars\nwindow: {size: 2000}\n"
-FITTED = ("fit", True, False)
+FITTED = ("fit", True)
 HERE = "http://127.0.0.1:9/v1"
 FIELDS = {
     "upstream": (HERE, "http://127.0.0.1:7/v1"),
@@ -87,9 +87,8 @@ GATEWAY = {
         becomes(None, "MODEL_KEY"),
         "gateway: {upstream_messages: 'http://127.0.0.1:7'}\n",
     ),
-    "gateway.policy": (outcome, "warn", becomes(FITTED, ("warn", False, False)), NARROW),
+    "gateway.policy": (outcome, "warn", becomes(FITTED, ("warn", False)), NARROW),
     "gateway.rules": (outcome, [{"model": "gpt-*", "policy": "refuse"}], becomes(FITTED, 400), NARROW),
-    "gateway.recall": (outcome, True, becomes(FITTED, ("fit", True, True)), NARROW),
     "gateway.lower_answer": (
         asked_answer,
         True,

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
 from brim.errors import InvalidValue
-from brim.gateway.client.body import json_value
 from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import (
     FIT,
@@ -30,7 +28,6 @@ from brim.gateway.fit import (
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import HttpProblem
-from brim.gateway.recall import MOST_ROUNDS, again, assembled, calls, without_recall
 from brim.gateway.settings import GatewaySettings, RequestRule, root
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answer import Answered, Sent, pass_back, send, started
@@ -40,8 +37,6 @@ from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow
 
 LOG = logging.getLogger("brim.gateway")
-_MOST_BUFFERED = 8 * 1024 * 1024
-"""Bytes of an answer that are buffered while the model may call the recall tool."""
 _LATER = {"retry-after": "1"}
 
 
@@ -73,7 +68,7 @@ class Exchange:
         self._state.activity.sent(fitted, overhead)
         ended = "broken"
         try:
-            sent = await self._client.during(self._final(fitted, overhead), self._settings.keepalive)
+            sent = await self._client.during(self._taken(fitted, overhead), self._settings.keepalive)
             answered = await self._passed(sent)
             ended = answered.ended
             if answered.trouble:
@@ -193,26 +188,16 @@ class Exchange:
 
         await windows.ask(asker, fetch)
 
-    async def _final(self, fitted: FittedBody, overhead: float) -> Sent:
-        """Send a request, repeat it if necessary, and return the one whose answer goes to the client.
+    async def _taken(self, fitted: FittedBody, overhead: float) -> Sent:
+        """Send a request, and a smaller one if it is rejected as too long.
 
         Raises:
             HttpProblem: there is no answer, or it broke off.
         """
-        sent = await self._taken(fitted, fitted, overhead)
-        return await self._recalled(sent) if fitted.recalls else sent
-
-    async def _taken(self, fitted: FittedBody, first: FittedBody, overhead: float) -> Sent:
-        """Send a request, and a smaller one if it is rejected as too long; `first` is the original request.
-
-        Raises:
-            HttpProblem: there is no answer, or it broke off.
-        """
-        retried = self._sent is not None and self._sent.retried
-        sent = await self._send(fitted, overhead, retried=retried)
+        sent = await self._send(fitted, overhead, retried=False)
         if sent.refusal is None:
             return sent
-        smaller = await self._smaller(sent, first, sent.refusal)
+        smaller = await self._smaller(fitted, sent.refusal)
         return sent if smaller is None else await self._send(smaller, overhead, retried=True)
 
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
@@ -222,48 +207,12 @@ class Exchange:
         self._sent = await started(self._sent, self._client)
         return self._sent
 
-    async def _smaller(self, sent: Sent, first: FittedBody, found: Overflow) -> FittedBody | None:
-        """Learn from a rejection, and return a smaller request; `None` after a retry, or if nothing can be dropped."""
-        await self._learn_refusal(sent.fitted, found)
-        again = None
-        if not sent.retried:
-            again = await self._state.work(smaller, self._state.conversations, first, sent.fitted, found)
-        self._state.activity.overflow(sent.fitted, found, again)
+    async def _smaller(self, fitted: FittedBody, found: Overflow) -> FittedBody | None:
+        """Learn from a rejection, and return a smaller request; `None` if nothing more can be dropped."""
+        await self._learn_refusal(fitted, found)
+        again = await self._state.work(smaller, self._state.conversations, fitted, found)
+        self._state.activity.overflow(fitted, found, again)
         return again
-
-    async def _recalled(self, sent: Sent) -> Sent:
-        """Answer the model's calls of the recall tool, and return the first answer without one.
-
-        Each answer is read to its end first. After the last round, the model is called once more, without the tool.
-
-        Raises:
-            HttpProblem: upstream broke off.
-        """
-        first = sent.fitted
-        for turn in range(MOST_ROUNDS + 1):
-            if sent.status != HTTPStatus.OK or not sent.fitted.recalls:
-                return sent
-            try:
-                raw = sent.first + await sent.answer.read_all(_MOST_BUFFERED - len(sent.first))
-            except BrokenAnswer as error:
-                raise error.problem from error
-            if not sent.answer.at_end:
-                raise HttpProblem(
-                    502, f"the answer is larger than {_MOST_BUFFERED:,} bytes, the limit with brim_recall"
-                )
-            self._sent = sent = replace(sent, first=raw)
-            answer = assembled(self._route, raw) if sent.is_stream else json_value(raw)
-            found = calls(self._route, answer)
-            recalls = sum(call.recalls for call in found)
-            if not recalls:
-                return sent
-            self._state.metrics.recalls.inc(recalls)
-            job = partial(again, self._state.conversations, sent.fitted, answer, found, ends=turn == MOST_ROUNDS - 1)
-            job = job if turn < MOST_ROUNDS else partial(without_recall, self._state.conversations, first)
-            fitted = await self._state.work(job)
-            self._state.metrics.repeated(fitted)
-            sent = await self._taken(fitted, first, sent.overhead)
-        return sent
 
     async def _passed(self, sent: Sent) -> Answered:
         """Pass an answer back.

@@ -9,7 +9,7 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.names import conversation_name
-from brim.gateway.client.parsed import Parsed, with_answer, with_recall
+from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.meter import BaseMeter
@@ -92,8 +92,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         lower_answer=settings.lower_answer,
         lower_large=True,
     )
-    recall = bool(rule.recall) and parsed.offers_recall
-    given = parsed.input(pin=settings.pin, recall=recall, owner=owner)
+    given = parsed.input(pin=settings.pin, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))
     asked = admitted.header("x-brim-budget")
     if asked is not None:
@@ -119,7 +118,7 @@ def rule_of(parsed: Parsed, settings: GatewaySettings) -> RequestRule:
             (value for rule in (*matching, settings.default) if (value := getattr(rule, name)) is not None), None
         )
 
-    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter", "recall")})
+    return RequestRule(**{name: first(name) for name in ("policy", "window", "meter")})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -144,8 +143,6 @@ class FittedBody:
     """Tokens by which it exceeds its budget, with the policy `warn`."""
     passed: str = ""
     """Why it is passed on without being fitted, if it is."""
-    recalls: bool = False
-    """Whether the model was offered the recall tool."""
     budget: int | None = None
     request: FittedRequest | None = field(default=None, repr=False)
     """The engine's request, which learns from the answer."""
@@ -209,13 +206,11 @@ def written(planned: Planned, made: FittedRequest) -> FittedBody:
         return found
     strict = parsed.strict()
     text = strict.placed(made.messages, made.places) if made.changed else parsed.text
-    if made.recalls:
-        text = with_recall(text, parsed.format)
     if made.answer is not None:
         text = with_answer(text, made.answer)
     kept = sum(place is not None for place in made.places)
     edits = max(1, len(strict.messages) - kept) if made.changed else 0
-    return replace(found, body=text.encode(), edits=edits, answer=made.answer, recalls=made.recalls)
+    return replace(found, body=text.encode(), edits=edits, answer=made.answer)
 
 
 def too_long(planned: Planned, needed: int, most: int, parts: Mapping[str, int] | None = None) -> HttpProblem:
@@ -297,20 +292,13 @@ def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) ->
     return None if before is not None and before.size == size else size
 
 
-def smaller(engine: Conversations, first: FittedBody, refused: FittedBody, found: Overflow) -> FittedBody | None:
-    """Return a smaller request after a rejection; `None` if nothing more can be dropped.
-
-    Args:
-        engine: fits it.
-        first: the original form of the request.
-        refused: the rejected form: the original one, possibly with recalled texts.
-        found: the rejection.
-    """
-    planned, request = first.planned, refused.request
+def smaller(engine: Conversations, refused: FittedBody, found: Overflow) -> FittedBody | None:
+    """Return a smaller request after a rejection; `None` if nothing more can be dropped."""
+    planned, request = refused.planned, refused.request
     if planned is None or request is None or not refused.shrinks:
         return None
     most = planned.engine.ceiling(request, found)
-    again = plan(first.parsed, planned.settings, engine, planned.given.owner)
+    again = plan(refused.parsed, planned.settings, engine, planned.given.owner)
     try:
         return fit(again, engine, most)
     except HttpProblem:

@@ -47,8 +47,6 @@ class RequestRule:
     window: int | None = None
     """The context window of the model, in tokens."""
     meter: str | None = None
-    recall: bool | None = None
-    """Whether the model is offered `brim_recall`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -173,7 +171,7 @@ def settings_of(settings: Resolved, options: Mapping[str, Any]) -> GatewaySettin
         expected = "the base URL of the API, such as http://host/v1"
         raise InvalidValue("gateway.upstream", None, expected, "set it in brim.yaml, or pass --upstream")
     values["window_yields"] = "window" not in chosen and settings["window.size"].origin == "profile"
-    default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter", "recall")})
+    default = RequestRule(**{name: values.pop(name) for name in ("policy", "window", "meter")})
     rules = tuple(RequestRule(**rule) for rule in values.pop("rules"))
     lists = {name: None if values[name] is None else tuple(values[name]) for name in ("keys", "hosts", "paths", "pin")}
     return GatewaySettings(**{**values, **lists}, default=default, rules=rules)

@@ -23,7 +23,7 @@ from brim.history.repeats import Repeats
 from brim.history.rules import asks_for_thinking
 from brim.history.turns import Repair, Turns
 from brim.meter.words import terms
-from brim.receipts.receipt import Part, handle
+from brim.receipts.receipt import Part
 from brim.truncate import Truncator, truncator
 from brim.truncate.base import mark, shrink
 from brim.truncate.json_parts import Parts
@@ -100,15 +100,13 @@ class Forms:
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self.handles = False
-        """Whether the mark in a shortened result shows its handle, for a model that can ask for the whole."""
         self.media = MediaIndex(turns)
         self._repeats = Repeats(turns)
         self._parts = (0, dict[tuple[int, int], Part]())
         self._forget()
 
     def _forget(self) -> None:
-        self._valid = self._turns.order, self.handles
+        self._valid = self._turns.order
         self._seen = 0
         self._divided: dict[tuple[int, int], Parts] = {}
         self._owed: int | None = None
@@ -121,7 +119,7 @@ class Forms:
     def keep_up(self) -> None:
         """Discard cached forms that newer messages have invalidated."""
         turns = self._turns
-        if self._valid != (turns.order, self.handles):
+        if self._valid != turns.order:
             self._forget()
         if self._seen == len(turns):
             return
@@ -411,13 +409,7 @@ class Forms:
         if again:
             yield [message.pieces[at], *(piece for _, piece in inner)], again
             return
-        recall = ""
-        if self.handles and any(i in chosen for i, _ in texts):
-            recall = handle("\n".join(piece.text for _, piece in texts))[:SHOWN_HANDLE]
-        shown = [
-            (piece, self.texts(position, i).show(chosen[i], recall) if i in chosen else piece.text)
-            for i, piece in texts
-        ]
+        shown = [(piece, self.texts(position, i).show(chosen[i]) if i in chosen else piece.text) for i, piece in texts]
         others = Counter(piece.kind for _, piece in inner if piece.kind not in ("output", "remainder"))
         if not others:
             yield from shown

@@ -114,7 +114,7 @@ class History:
         return f"<History: {len(self):,} messages, {self._model or self._meter}>"
 
     def __dir__(self) -> Iterable[str]:
-        return ["add", "extend", "fit", "model", "show_handles", "stable"]
+        return ["add", "extend", "fit", "model", "stable"]
 
     @property
     def stable(self) -> Stable | None:
@@ -125,15 +125,6 @@ class History:
     def model(self) -> str | None:
         """The model whose meter counts; `None` if a meter was passed, or neither."""
         return self._model
-
-    @property
-    def show_handles(self) -> bool:
-        """Whether a shortened result shows its handle, for a model that can ask for the whole."""
-        return self._forms.handles
-
-    @show_handles.setter
-    def show_handles(self, shown: bool) -> None:
-        self._forms.handles = shown
 
     @property
     def has_surplus_media(self) -> bool:

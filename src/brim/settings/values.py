@@ -201,7 +201,6 @@ _RULE: dict[str, Kind] = {
     "policy": choice(POLICIES),
     "window": whole(least=1),
     "meter": text(),
-    "recall": FLAG,
 }
 """The fields of a rule of the gateway: which requests it matches, and their settings."""
 

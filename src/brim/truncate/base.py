@@ -102,10 +102,9 @@ _COUNTED = re.compile(r" ?\[\{dropped[^][]*omitted\]")
 """The brackets of a marker with the number of dropped parts."""
 
 
-def mark(number: int, noun: str, recall: str = "") -> str:
-    """Return the mark for an omission; with a handle in `recall`, it says how to get the text back."""
-    more = f"; recall {recall}" if recall else ""
-    return f"[{number:,} {noun if number == 1 else noun + 's'} omitted{more}]"
+def mark(number: int, noun: str) -> str:
+    """Return the mark for an omission."""
+    return f"[{number:,} {noun if number == 1 else noun + 's'} omitted]"
 
 
 def filled(marker: str, dropped: int) -> str:

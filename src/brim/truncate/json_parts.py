@@ -119,16 +119,16 @@ class JsonParts:
         is_line = self._nodes[part].lines is not None and start > self._nodes[part].value
         return str(json.loads(f'"{self.text[start:stop]}"')) if is_line else self.text[start:stop]
 
-    def show(self, chosen: Collection[int], recall: str = "") -> str:
+    def show(self, chosen: Collection[int]) -> str:
         """Return the document with the chosen members and marks in place of the others; one mark if none is chosen."""
         last = self._root.inner[-1]
-        return self.document(chosen, recall) if chosen else mark(last.before + last.size, self._root.noun, recall)
+        return self.document(chosen) if chosen else mark(last.before + last.size, self._root.noun)
 
-    def document(self, chosen: Collection[int], recall: str = "") -> str:
+    def document(self, chosen: Collection[int]) -> str:
         """Return the document with the chosen members and marks in place of the others, even if all are."""
-        return self._shown(self._root, sorted(chosen), recall)
+        return self._shown(self._root, sorted(chosen))
 
-    def _shown(self, node: JsonNode, chosen: Sequence[int], recall: str = "") -> str:
+    def _shown(self, node: JsonNode, chosen: Sequence[int]) -> str:
         """Return what is shown of a value; `chosen` are parts of it, ascending."""
         text, inner = self.text, node.inner
         if not node.divided:
@@ -136,12 +136,12 @@ class JsonParts:
         if node.lines:
             first = node.parts[1] - len(node.lines)
             lines = [at - first for at in chosen if at >= first]
-            return text[node.start : node.value] + f'"{node.lines.show(lines, recall)}"'
+            return text[node.start : node.value] + f'"{node.lines.show(lines)}"'
         opens, closes = text[node.start : inner[0].start], text[inner[-1].stop : node.stop]
         comma = text[inner[0].stop : inner[1].start] if len(inner) > 1 else ", "
-        return opens + comma.join(self._rows(node, chosen, recall)) + closes
+        return opens + comma.join(self._rows(node, chosen)) + closes
 
-    def _rows(self, node: JsonNode, chosen: Sequence[int], recall: str) -> Iterator[str]:
+    def _rows(self, node: JsonNode, chosen: Sequence[int]) -> Iterator[str]:
         """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object.
 
         If a single field with a text, an object or an array is omitted, its key is shown with a mark in its value.
@@ -154,23 +154,21 @@ class JsonParts:
         lone = inner[missing[0]] if shown and node.noun == "field" and len(missing) == 1 else None
         if lone and lone.divided:
             shown = dict(sorted({**shown, missing[0]: []}.items()))
-        whole = not recall and sum(islice(others, _MARK + 1)) <= _MARK
+        whole = sum(islice(others, _MARK + 1)) <= _MARK
         for index in range(len(inner)) if whole else shown:
             each = inner[index]
             gap += each.before - at
             if gap and node.noun != "field":
-                yield _member(gap, node.noun, recall)
-                gap, recall = 0, ""
-            text = self._shown(each, shown[index], recall) if index in shown else self.text[each.start : each.stop]
-            yield text
-            recall = "" if recall in text else recall
+                yield _member(gap, node.noun)
+                gap = 0
+            yield self._shown(each, shown[index]) if index in shown else self.text[each.start : each.stop]
             at = each.before + each.size
         gap += inner[-1].before + inner[-1].size - at
         if gap and lone and self.text[lone.value] == '"' and lone.size == 1:
-            note = mark(lone.stop - lone.value - 2, "character", recall)
+            note = mark(lone.stop - lone.value - 2, "character")
             yield f"{self.text[lone.start : lone.value]}{json.dumps(note)}"
         elif gap:
-            yield _member(gap, node.noun, recall)
+            yield _member(gap, node.noun)
 
     def ending(self) -> list[int]:
         """Return the members that show the outcome, the best first: a failure, the first member, a status."""
@@ -200,9 +198,9 @@ def _from_ends(index: int, count: int) -> int:
     return min(2 * index, 2 * (count - index) - 1)
 
 
-def _member(number: int, noun: str, recall: str) -> str:
+def _member(number: int, noun: str) -> str:
     """Return a mark as an array item, an object field, or a line of JSON."""
-    text = json.dumps(mark(number, noun, recall))
+    text = json.dumps(mark(number, noun))
     return text if noun == "item" else f"{text}: null" if noun == "field" else f"{{{text}: null}}"
 
 

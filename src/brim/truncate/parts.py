@@ -137,21 +137,19 @@ class TextParts:
         """Return the text of a part."""
         return self.text[self.starts[part] : self.starts[part + 1]]
 
-    def show(self, chosen: Collection[int], recall: str = "") -> str:
+    def show(self, chosen: Collection[int]) -> str:
         """Return the chosen parts in order, with a mark for each gap that is longer than its mark."""
         shown: list[str] = []
         at = 0
         for part in [*sorted(chosen), len(self)]:
             if part > at:
-                gap = self._gap(at, part, recall)
-                shown.append(gap)
-                recall = recall if gap == self.text[self.starts[at] : self.starts[part]] else ""
+                shown.append(self._gap(at, part))
             if part < len(self):
                 shown.append(self.part(part))
             at = part + 1
         return "".join(shown)
 
-    def _gap(self, first: int, last: int, recall: str) -> str:
+    def _gap(self, first: int, last: int) -> str:
         """Return the mark for some parts, or the parts themselves if the mark would not be shorter."""
         start, stop, ends = self.starts[first], self.starts[last], last == len(self)
         above, below = bisect_right(self._breaks, start), bisect_right(self._breaks, stop)
@@ -161,10 +159,10 @@ class TextParts:
             blank = below - above > 1 and not ends and self._breaks[below - 2] == stop - len(self._break)
             lines = below - above + (ends and not closed) - blank + self._marked(start, stop)
             single = lines == 1 and (stop - start > LONG_LINE or (ends and start == self._first))
-            note = self._note(*((stop - start, "character") if single else (lines, "line")), recall)
+            note = self._note(*((stop - start, "character") if single else (lines, "line")))
             note += self._break * (0 if not note or (ends and not closed) else 1 + blank)
         else:
-            note = self._note(stop - start, "character", recall)
+            note = self._note(stop - start, "character")
             note = (
                 ("" if start == self._first or self.text[start - 1].isspace() else " ")
                 + note
@@ -173,8 +171,8 @@ class TextParts:
         short = _SHORT_GAP if note and first and not ends else 0
         return self.text[start:stop] if stop - start <= max(len(note), short) else note
 
-    def _note(self, number: int, noun: str, recall: str) -> str:
-        return mark(number, noun, recall) if self.marker is None else filled(self.marker, number)
+    def _note(self, number: int, noun: str) -> str:
+        return mark(number, noun) if self.marker is None else filled(self.marker, number)
 
     def _marked(self, start: int, stop: int) -> int:
         """Return how many lines a gap lacks already, according to marks in the text itself."""

@@ -21,7 +21,6 @@ from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.meter.catalogue import with_long_window
 from brim.sessions.learning.request_input import RequestInput
-from brim.sessions.recall_tool import tool
 from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful, lowered_limits, value_at
 
 FORMATS: dict[str, Format] = {
@@ -85,11 +84,6 @@ class Parsed:
         """Whether the provider stores a part of the conversation, which brim therefore cannot count."""
         return is_stateful(self.values, self.format)
 
-    @property
-    def offers_recall(self) -> bool:
-        """Whether the recall tool can be offered: the request asks for one answer, on one of three routes."""
-        return self.route in (CHAT, MESSAGES, RESPONSES) and (self.values.get("n") or 1) == 1
-
     def most_tokens(self, scale: BaseMeter) -> int | None:
         """Return an upper bound of its tokens: its JSON counted as text, even if no message can be read.
 
@@ -98,7 +92,7 @@ class Parsed:
         text = self.text
         return None if _FILES.search(text) else scale.upper(text)
 
-    def input(self, *, pin: tuple[str, ...] = (), recall: bool = False, owner: tuple[str, ...] = ()) -> RequestInput:
+    def input(self, *, pin: tuple[str, ...] = (), owner: tuple[str, ...] = ()) -> RequestInput:
         """Return the input of the engine; it has no messages if they cannot be read."""
         request, model = self.request, with_long_window(self.model, self.admitted.header("anthropic-beta") or "")
         if request is None:
@@ -115,7 +109,6 @@ class Parsed:
             format=self.format,
             answer=self.answer,
             pin=pin,
-            recall=recall,
             owner=owner,
         )
 
@@ -164,18 +157,6 @@ def parse(admitted: Admitted, route: str, body: bytes, keys: Sequence[str] = ())
 def unread(admitted: Admitted, route: str, body: bytes, problem: str = "") -> Parsed:
     """Return a request without reading its body."""
     return Parsed(admitted=admitted, route=route, body=body, problem=problem)
-
-
-def with_recall(text: str, format: str) -> str:
-    """Return the body of a request with the recall tool at the start of its tools; the rest keeps its bytes."""
-    definition, body = json.dumps(tool(format)), body_of(text, _PLACE, MESSAGE_KEYS)
-    at, found = body.starts.get("tools"), body.values.get("tools")
-    if at is None:
-        at = text.index("{") + 1
-        return f'{text[:at]}"tools":[{definition}]{"," if body.values else ""}{text[at:]}'
-    if found is None:
-        return f"{text[:at]}[{definition}]{text[at:].removeprefix('null')}"
-    return f"{text[: at + 1]}{definition}{',' if found else ''}{text[at + 1 :]}"
 
 
 def with_answer(text: str, tokens: int) -> str:

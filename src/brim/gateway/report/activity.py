@@ -54,7 +54,6 @@ class GatewayMetrics(Metrics):
         self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
         self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
         self.window = self.gauge("brim_window_tokens", "The window of the newest request.", ["model"])
-        self.recalls = counter("brim_recalls_total", "Calls of brim_recall.", [])
 
     def label(self, model: str | None) -> str:
         """Return the label of a model: its name in the catalogue, its own name, or `other` after the first fifty."""

@@ -17,7 +17,6 @@ from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
-from brim.sessions import recall_tool
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
@@ -193,7 +192,7 @@ class Conversation:
             self._set_known(self._read_log(), self.session.reloads)
             if self.auto and self.logged and self.continues(request.messages) is None:
                 raise Diverged
-        step.recalls = self.logged or request.recall
+        step.recalls = self.logged
         step.count_by(scale)
         had = step.state.counts.regrets()
         added, state = self._add(step, request), step.state
@@ -259,16 +258,11 @@ class Conversation:
     def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, added: _NewMessages, target: int) -> None:
         """Build the prompt of a request within `target` tokens by the provider's count."""
         session, state, request = self.session, step.state, made.input
-        turns, cuts = state.context.history.turns, state.counts.compactions
-        if request.recall:
-            tools = [*(request.tools or ()), recall_tool.tool(turns.wire.name)]
-            made.input = request = replace(request, tools=tools)
-            parts = session.parts(request.system, tools, fields=request.fields)
-        state.context.history.show_handles = request.recall
+        cuts = state.counts.compactions
         has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
         fitted = step.prompt(parts, target, reported=self.reported, start=made.start, pin=pin, capture=self._capture)
-        made.fitted, made.recalls, made.dropped = fitted, request.recall, None if self.logged else session.dropped
+        made.fitted = fitted
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it separately.
@@ -351,16 +345,6 @@ class Conversation:
         sent = replace(request.input, messages=request.messages)
         size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.session.meter)
         self.reported = size if size.plausible else None
-
-    def charge(self, recalled: Sequence[int]) -> None:
-        """Count recalls that the client's messages do not show as regret of the newest cut, with the tokens of each."""
-
-        def change(step: SessionStep) -> None:
-            for tokens in recalled:
-                step.state.counts.charge(step.state.counts.compactions, tokens)
-
-        with self.lock, suppress(SessionPurged):
-            self.session.make(change)
 
     def refused(self, overflow: Overflow) -> None:
         """Log that the newest prompt was refused as too long; later ones stay below its size."""

@@ -252,7 +252,7 @@ class Conversations:
             key = _key(request)
             agent = _compacting_agent(request)
             if agent:  # A summary makes losses final, so it reads as much of the history as fits.
-                request, name = replace(request, recall=False), uuid4().hex
+                name = uuid4().hex
                 conversation = self._opened(name, key, plan, room, None, **_UNSTORED, stable=False)
             else:
                 conversation = self._find(request, key, name, plan, room)
@@ -311,13 +311,6 @@ class Conversations:
                 # It is only the upper bound of an unknown model that does not fit. The answer or a refusal will tell.
                 allowed = int(room.most * doubt)
                 return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
-
-    def charge(self, request: FittedRequest, recalled: Sequence[int]) -> None:
-        """Count recalls that are not in a request's messages as regret of the newest cut, with the tokens of each."""
-        with self._lock:
-            known = self._known.get(request.conversation)
-        if known is not None:
-            known.charge(recalled)
 
     def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
         """Count the newest prompt of a conversation again if its meter has changed."""

@@ -15,7 +15,6 @@ from brim.sessions.learning.reported_size import PLAUSIBLE
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits
-from brim.sessions.log.dropped_texts import DroppedTexts
 from brim.sessions.session import Session
 from brim.wire import transcript
 from brim.wire.base import jsonable
@@ -47,8 +46,6 @@ class FittedRequest:
     """Tokens by which its system messages are longer than those of the session."""
     exact: bool = True
     """Whether the tokens are an exact count."""
-    dropped: DroppedTexts | None = field(default=None, repr=False)
-    """The dropped texts of the conversation, if the model can recall them."""
     conversation: str = ""
     """The name of its conversation; empty if it has none."""
     cut: int = 0
@@ -60,8 +57,6 @@ class FittedRequest:
     session: Session | None = None
     """The session of the conversation, if it has one."""
     fitted: Fitted | None = field(default=None, repr=False)
-    recalls: bool = False
-    """Whether the recall tool was offered."""
     answer: int | None = None
     """The answer limit to send instead of the caller's; `None` leaves it unchanged."""
     retried: bool = False

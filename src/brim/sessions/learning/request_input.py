@@ -31,7 +31,5 @@ class RequestInput:
     """The limit on the answer in tokens; `None` if the request does not set one."""
     pin: tuple[int | str, ...] = ()
     """Indexes of messages that stay whole."""
-    recall: bool = False
-    """Whether the model is offered the recall tool if anything is dropped."""
     changes: bool = False
     """Whether the caller may change its messages later, so that copies are recorded."""
