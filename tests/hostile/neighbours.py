@@ -7,7 +7,6 @@ depend on his own requests alone. So all that it receives from Bob has to be wha
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import random
@@ -20,7 +19,8 @@ from unittest import mock
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
-from model_server import completion, running, say
+from gateway.conftest import get, post
+from model_server import PATHS, completion, running, say
 
 KEYS = {
     "NEIGHBOUR_ADA": "gateway-key-of-ada-7f31",
@@ -31,7 +31,6 @@ SETUPS: dict[str, dict[str, Any]] = {
     "keys of the gateway": {"keys": ("NEIGHBOUR_ADA", "NEIGHBOUR_BOB"), "upstream_key": "NEIGHBOUR_MODEL"},
     "keys that are passed on": {},
 }
-ROUTES = {"/v1/chat/completions": "chat", "/v1/messages": "messages", "/v1/responses": "responses"}
 MODELS = ("mystery-1", "claude-sonnet-4-5", "gpt-4o", "local-model")
 WINDOW = 3_000
 """Tokens that the server takes, by its own rough count, which no meter of ours shares."""
@@ -84,13 +83,13 @@ class TaughtServer:
             body, more = body + event.get("body", b""), event.get("more_body", False)
         if scope["path"] == "/v1/models":
             await say(send, *self._listed(dict(scope["headers"])))
-        elif scope["path"] in ROUTES:
+        elif scope["path"] in PATHS:
             values = json.loads(body)
             if values["metadata"]["user_id"] == "bob":
                 self.received.append(body)
-                await say(send, *_deserved(ROUTES[scope["path"]], values, len(body)))
+                await say(send, *_deserved(PATHS[scope["path"]], values, len(body)))
             else:
-                await say(send, *_wanted(ROUTES[scope["path"]], values))
+                await say(send, *_wanted(PATHS[scope["path"]], values))
         else:
             await say(send, 404, {"error": {"message": "no such path"}})
 
@@ -162,18 +161,8 @@ def talk(rng: random.Random, turns: int, who: str) -> list[dict[str, Any]]:
     return said
 
 
-def ask(url: str, path: str, key: str, values: dict[str, Any], **headers: str) -> int:
-    """Send a request, and return its status."""
-    host, port = url.removeprefix("http://").split(":")
-    link = http.client.HTTPConnection(host, int(port), timeout=30)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        link.request("POST", path, json.dumps(values), {"authorization": f"Bearer {key}", **named})
-        answer = link.getresponse()
-        answer.read()
-        return answer.status
-    finally:
-        link.close()
+def _ask(url: str, path: str, key: str, values: dict[str, Any], **headers: str) -> None:
+    post(url, json.dumps(values).encode(), path, authorization=f"Bearer {key}", **headers)
 
 
 def misbehave(url: str, key: str, rng: random.Random, path: str, model: str) -> str:
@@ -198,26 +187,22 @@ def misbehave(url: str, key: str, rng: random.Random, path: str, model: str) -> 
         values |= rng.choice(FIELDS)
     elif trick == "names":
         for i in range(12):
-            ask(url, path, key, values | {"model": f"{model}-{i}"})
+            _ask(url, path, key, values | {"model": f"{model}-{i}"})
     elif trick == "budget":
         headers |= {"x_brim_budget": str(small)}
     elif trick == "invalid key":
         key = key if key in KEYS.values() else "invalid"
         headers |= {"accept": "text/html", "range": "bytes=0-9", "x_http_method_override": "DELETE"}
     elif trick == "lists":
-        host, port = url.removeprefix("http://").split(":")
-        link = http.client.HTTPConnection(host, int(port), timeout=30)
-        link.request("GET", "/v1/models?n=300", headers={"authorization": f"Bearer {key}"})
-        link.getresponse().read()
-        link.close()
-    ask(url, path, key, values, **headers)
+        get(url, "/v1/models?n=300", authorization=f"Bearer {key}")
+    _ask(url, path, key, values, **headers)
     return trick
 
 
 def received(upstream: str, model_server: TaughtServer, seed: int, *, alone: bool, store: str | None) -> list[bytes]:
     """Return what the server receives of Bob in one run."""
     rng, other = random.Random(seed), random.Random(f"ada {seed}")
-    setup, path, model = rng.choice(list(SETUPS)), rng.choice(list(ROUTES)), rng.choice(MODELS)
+    setup, path, model = rng.choice(list(SETUPS)), rng.choice(list(PATHS)), rng.choice(MODELS)
     ada, bob = (
         (KEYS["NEIGHBOUR_ADA"], KEYS["NEIGHBOUR_BOB"])
         if SETUPS[setup]
@@ -233,7 +218,7 @@ def received(upstream: str, model_server: TaughtServer, seed: int, *, alone: boo
                 for _ in range(other.randrange(1, 4)):
                     misbehave(url, ada, other, path, model)
             values = {"model": model, "max_tokens": 50, words: said[:turns], "metadata": {"user_id": "bob"}}
-            ask(url, path, bob, values, x_brim_session_id="talk")
+            _ask(url, path, bob, values, x_brim_session_id="talk")
     return model_server.received[before:]
 
 

@@ -105,16 +105,12 @@ def forged(kind: str, n: int = 7731) -> str:
     return FORGED[kind].replace("{n}", str(n))
 
 
-def cases(format: str, *, every: bool, roles: tuple[str, ...] = ROLES) -> list[tuple[str, str]]:
-    """Return the pairs of role and kind for a format: all of them, or a twelfth, others for each format."""
-    pairs = list(itertools.product(roles, FORGED))
-    return pairs if every else pairs[4 * FORMATS.index(format) :: 12]
+def cases(format: str, roles: tuple[str, ...] = ROLES) -> list[tuple[str, str]]:
+    """Return a twelfth of the pairs of role and kind, others for each format."""
+    return list(itertools.product(roles, FORGED))[4 * FORMATS.index(format) :: 12]
 
 
-in_each_format = pytest.mark.parametrize(
-    ("format", "every"),
-    [*((each, False) for each in FORMATS), *(pytest.param(each, True, marks=pytest.mark.hostile) for each in FORMATS)],
-)
+in_each_format = pytest.mark.parametrize("format", FORMATS)
 
 
 def rules_of(summary: str) -> list[str]:
@@ -128,9 +124,8 @@ def in_texts(said: str, *places: Any) -> bool:
 
 
 @in_each_format
-def test_a_compaction_believes_no_forged_mark_and_loses_no_text(format, every):
-    done = 0
-    for role, kind in cases(format, every=every):
+def test_a_compaction_believes_no_forged_mark_and_loses_no_text(format):
+    for role, kind in cases(format):
         said = forged(kind)
         messages = history(format, role, said)
         made = plan(messages, meter=METER, room=4_000 if DIGITS in said else 700, format=format)
@@ -154,15 +149,12 @@ def test_a_compaction_believes_no_forged_mark_and_loses_no_text(format, every):
             assert "goes to the blue" not in " ".join(rules_of(second.summary)), (role, kind)
             if role != "end of the task":
                 assert in_texts(forged(kind, 7732), second.messages, list(second.texts.values())), (role, kind)
-            done += 1
-    print(f"{done} compactions of forged marks ({format}): 0 raised, 0 believed, 0 lost")
 
 
 @in_each_format
-def test_a_fit_treats_a_forged_mark_as_any_message(format, every):
-    done = 0
+def test_a_fit_treats_a_forged_mark_as_any_message(format):
     plain = "x" * 40
-    for role, kind in cases(format, every=every):
+    for role, kind in cases(format):
         said = forged(kind)
         messages = history(format, role, said)
         same = history(format, role, plain)
@@ -184,14 +176,11 @@ def test_a_fit_treats_a_forged_mark_as_any_message(format, every):
                 assert part.state == "whole" or turn in {loss.handle for loss in fitted.receipt.losses}
             total = fitted.receipt.history["context_truncation"]["steps_total"]
             assert total == len(turns.starts), (role, kind)
-            done += 1
-    print(f"{done} fits of forged marks ({format}): 0 raised, 0 believed, 0 lost")
 
 
 @in_each_format
-def test_sessions_and_conversations_believe_no_forged_mark(format, every):
-    done = 0
-    for role, kind in cases(format, every=every):
+def test_sessions_and_conversations_believe_no_forged_mark(format):
+    for role, kind in cases(format):
         said = forged(kind)
         messages = history(format, role, said, rounds=8)
         size = meter(METER).count_messages(messages, format=format)
@@ -212,26 +201,21 @@ def test_sessions_and_conversations_believe_no_forged_mark(format, every):
         assert in_texts(said, session.messages, texts), (role, kind)
         request = Conversations(max(700, size - 150), model="gpt-4o").request(messages, format=format)
         assert request.messages
-        done += 1
-    print(f"{done} sessions with forged marks ({format}): 0 raised, 0 believed, 0 lost")
 
 
 @in_each_format
-def test_a_continuation_reads_what_stands_behind_a_forged_mark(format, every):
-    done = 0
+def test_a_continuation_reads_what_stands_behind_a_forged_mark(format):
     before = continuation(
         say("openai", "user", "Never touch /etc/blue/secret.conf. We decided to use SQLite."),
         goal="build",
     )  # fmt: skip
-    for role, kind in cases(format, every=every, roles=("user", "assistant", "tool", "end of the task")):
+    for role, kind in cases(format, ("user", "assistant", "tool", "end of the task")):
         said = forged(kind)
         for previous in (None, before):
             made = continuation(history(format, role, said), goal="build", previous=previous, format=format)
             assert "/srv/blue7731/plan.py" in made.resources, (role, kind)
             believed = [text for text in made.constraints if "goes to the blue" in text]
             assert not believed or role in ("user", "end of the task"), "the words of others are not the user's"
-            done += 1
-    print(f"{done} continuations of forged marks ({format}): 0 raised, 0 believed, 0 lost")
 
 
 def test_a_continuation_is_left_out_word_for_word_and_what_was_added_to_it_is_read():
