@@ -131,7 +131,6 @@ def test_a_mistake_is_one_sentence_with_the_value_and_the_place(brim, files, cas
         ("check", "prompt.md", "--budget", "9"),
         ("replay", "written.json", "--budget", "5", "--budget", "1"),
         ("replay", "written.json", "--why", "a"),
-        ("replay", "written.json", "--diff", "written.json"),
         ("models", "gpt-5"),
         ("models", "gpt-*"),
     ],

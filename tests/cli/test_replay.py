@@ -51,13 +51,5 @@ def test_one_section_is_explained(brim):
 
 
 @pytest.mark.usefixtures("receipt")
-def test_two_receipts_are_compared(brim):
-    told = brim("replay", "captured.json", "--diff", "plain.json").out
-    assert told.startswith("60 of 60 -> ")
-    assert "log       cut 50" in told
-    assert "no section differs" in brim("replay", "plain.json", "--diff", "plain.json").out
-
-
-@pytest.mark.usefixtures("receipt")
 def test_one_question_at_a_time(brim):
     assert brim("replay", "plain.json", "--why", "log", "--budget", "5").code == 2

@@ -239,7 +239,6 @@ def called(folder, shape):
         ("gateway", "--check", "--upstream", "http://127.0.0.1:9/v1", "--store", shape),
         ("status", "--store", f"postgresql://ann:{quote(secret_of(shape), safe='')}@127.0.0.1:9/x?sslmode=disable"),
         ("status", "--store", f"postgresql://ann@127.0.0.1:9/x?password={quote(secret_of(shape), safe='')}"),
-        ("status", "--gateway", f"http://ann:{quote(secret_of(shape), safe='')}@127.0.0.1:9"),
         ("studio", "--token", shape, "--no-open"),
         ("models", shape),
         ("count", "--model", shape, "brim.yaml"),

@@ -11,13 +11,11 @@ from typer import Argument, Option
 
 from brim.cli import options
 from brim.cli.output import console, emit, fields, mute_settings, show, table
-from brim.errors import BrimError, ModelError, SourceError, shown
+from brim.errors import BrimError, SourceError
 
 if TYPE_CHECKING:
-    from brim.files.source import Source
     from brim.flows.run import FlowOutcome, StepOutcome
     from brim.llm import LanguageModel
-    from brim.testing import Answer
 
 app = typer.Typer(name="flow", help="Run flows, and report on their runs.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,7 +44,7 @@ def run(
         Option(
             "--script",
             metavar="REPLIES.yaml",
-            help="Answers for a test run without a model: a list, or a mapping by step id.",
+            help="Answers for a test run without a model: a list of texts, one for each step.",
         ),
     ] = None,
     run_base: Annotated[str, Option("--run-base", metavar="DIR", help="The directory for receipts.")] = _BASE,
@@ -74,17 +72,15 @@ def run(
 
     mute_settings()
     config, found = flow_of(flow, name)
-    ids = [step.id for step in config.flow(found).steps]
-    worker = _model((model_url, model, key, api), script, ids)
     outcome = run_flow(
         config,
         found,
-        worker,
+        _worker(model_url, model, key, api) if script is None else _scripted(script, model_url or model),
         profile=profile,
         run_base=run_base,
         root=root,
         artifacts=artifact or (),
-        watch=_watcher(len(ids)),
+        watch=_watcher(len(config.flow(found).steps)),
         resume=resume,
     )
     if json:
@@ -169,62 +165,25 @@ def _events(path: str) -> list[dict[str, Any]]:
     return found
 
 
-def _model(model: tuple[str | None, str | None, str | None, str], script: str | None, ids: list[str]) -> LanguageModel:
-    """Return the model or the script that runs the steps.
-
-    Raises:
-        BrimError: not exactly one of a model and a script is set.
-    """
-    url, name, key, api = model
-    if script is not None:
-        from brim.testing import Scripted
-
-        if url or name:
-            raise BrimError("--script cannot be combined with --model-url or --model")
-        return Scripted(_answers(script, ids))
-    if not url or not name:
-        raise BrimError("set --model-url and --model, or --script")
+def _worker(url: str | None, name: str | None, key: str | None, api: str) -> LanguageModel:
     from brim.llm import LLM
 
+    if not url or not name:
+        raise BrimError("set --model-url and --model, or --script")
     return LLM(url, name, key=key, api=cast("Literal['openai', 'anthropic']", api), timeout=_SECONDS)
 
 
-def _answers(path: str, ids: list[str]) -> list[Answer]:
-    """Return the answers of a script in the order of the steps.
-
-    Raises:
-        SourceError: the script is invalid.
-    """
+def _scripted(path: str, model: str | None) -> LanguageModel:
     from brim.files.source import load
+    from brim.settings.values import TEXTS
+    from brim.testing import Scripted
 
+    if model:
+        raise BrimError("--script cannot be combined with --model-url or --model")
     source = load(path)
-    rows = source.values
-    if isinstance(rows, list):
-        return [_answer(source, row, i) for i, row in enumerate(rows)]
-    if not isinstance(rows, dict):
-        raise source.error("a script must be a list of answers, or a mapping from the ids of steps to answers")
-    for step in rows:
-        if step not in ids:
-            raise source.error(f"there is no step {shown(step)}; the steps are {', '.join(ids)}", step)
-    for step in ids:
-        if step not in rows:
-            raise source.error(f"there is no answer for the step {shown(step)}")
-    return [_answer(source, rows[step], step) for step in ids]
-
-
-def _answer(source: Source, row: Any, key: str | int) -> Answer:
-    from brim.llm import Reply
-
-    if isinstance(row, str):
-        return row
-    if isinstance(row, dict):
-        text, error, status = (row.get(name) for name in ("text", "error", "status"))
-        if isinstance(error, str) and row.keys() <= {"error", "status"}:
-            return ModelError(error, status=status if isinstance(status, int) else None)
-        if isinstance(text, str) and isinstance(row.get("stop", ""), str) and row.keys() <= {"text", "stop"}:
-            return Reply(text=text, stop=row.get("stop", "end"))
-    expected = "an answer must be a string, or a mapping with text and stop, or with error and status"
-    raise source.error(f"{expected}, not {shown(row)}", key)
+    if not TEXTS.takes(source.values):
+        raise source.error(f"a script must be {TEXTS.expected}, one for each step")
+    return Scripted(source.values)
 
 
 def _print(outcome: FlowOutcome, base: str) -> None:

@@ -39,7 +39,6 @@ def run(
         list[str] | None, Option("--budget", "-b", metavar="N", help="Another budget; repeatable.")
     ] = None,
     why: Annotated[str | None, Option("--why", metavar="NAME", help="Explain one section or turn.")] = None,
-    diff: Annotated[str | None, Option("--diff", metavar="OTHER.json", help="Compare with another receipt.")] = None,
     store: options.Store = None,
     json: options.Json = False,
 ) -> None:
@@ -53,8 +52,8 @@ def run(
 
     Example: brim replay receipt.json --budget 4000 --budget 16000
     """
-    if (bool(budget), why is not None, diff is not None).count(True) > 1:
-        raise BrimError("use only one of --budget, --why and --diff")
+    if budget and why is not None:
+        raise BrimError("use only one of --budget and --why")
     recorded = _read(receipt, store)
     if why is not None:
         sentence = recorded.why(why)
@@ -62,8 +61,6 @@ def run(
             emit({"why": sentence, "part": recorded.part(why).to_dict()})
         else:
             console().print(sentence, soft_wrap=True)
-    elif diff is not None:
-        _diff(recorded, _read(diff, store), json=json)
     elif recorded.history and recorded.capture is None:
         _without_messages(recorded, budget or [], json=json)
     else:
@@ -104,23 +101,6 @@ def _sent_as(name: str, sessions: list[str]) -> str:
     if len(found) > 1:
         raise BrimError(f"several conversations are called {name!r}; use the whole name of one: {', '.join(found)}")
     return found[0] if found else name
-
-
-def _diff(recorded: Receipt, other: Receipt, *, json: bool) -> None:
-    changes = recorded.diff(other)
-    if json:
-        emit({"changes": [_change(change) for change in changes]})
-        return
-    out = console()
-    out.print(f"{recorded.used:,} of {recorded.budget:,} -> {other.used:,} of {other.budget:,} {other.unit}")
-    made = table(noun(recorded), "before", "after", "why", wide=(noun(recorded), "why"))
-    for change in changes:
-        why = change.after.reason if change.after else ""
-        made.add_row(change.name, _cell(change.before), _cell(change.after), why)
-    if changes:
-        show(out, made)
-    else:
-        out.print(f"no {noun(recorded)} differs")
 
 
 def _without_messages(recorded: Receipt, budget: list[str], *, json: bool) -> None:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 from typer import Option
 
@@ -17,7 +13,6 @@ from brim.amounts import counted
 from brim.cli import options
 from brim.cli.output import MOST_ROWS, console, emit, emit_line, is_plain, show, table
 from brim.cli.stores import HERE, is_missing, open_existing, store_url
-from brim.errors import BrimError, InvalidValue, SourceError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,31 +21,19 @@ if TYPE_CHECKING:
 
 _NAME = 12
 """The least characters of a name in a narrow table."""
-_CONNECTIONS = {"http": HTTPConnection, "https": HTTPSConnection}
-_PATH = "/brim/status"
-_MOST_BYTES = 16 * 1024 * 1024
-"""The most bytes of an answer."""
 
 
 def run(
     *,
     store: options.Store = None,
     session: Annotated[str | None, Option("--session", metavar="ID", help="The session; default: the newest.")] = None,
-    gateway: Annotated[
-        str | None, Option("--gateway", metavar="URL", help="Ask a running gateway instead of a store.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        Option("--key", metavar="NAME", help="The NAME of the variable with a key of that gateway."),
-    ] = None,
     line: Annotated[bool, Option("--line", help="Print one line, for a status bar.")] = False,
     json: options.Json = False,
 ) -> None:
     """Show how full the context of a session or a gateway's conversations is.
 
     The output has the size by category, the peak, the warnings, the compactions and the sub-ticks, as last written to
-    the store. The conversations that a gateway cut are listed too, if it uses the same store. Use --gateway for a
-    gateway without a store.
+    the store. The conversations that a gateway cut are listed too, if it uses the same store.
 
     With --line, the line is empty if there is no store yet and neither --store nor --session is set.
 
@@ -58,75 +41,11 @@ def run(
     """
     from brim.sessions.log.overview import overview
 
-    if gateway is None and key is not None:
-        raise BrimError("--key needs --gateway")
-    if gateway is not None and (store is not None or session is not None):
-        raise BrimError("--gateway cannot be combined with --store or --session")
-    if line and gateway is store is session is None and is_missing(store_url(None) or HERE):
+    if line and store is session is None and is_missing(store_url(None) or HERE):
         print("{}" if json else "")
-        return
-    if gateway is not None:
-        found, requests = _gateway_overview(gateway, key)
-        if found.gateway or line or json:
-            _print(found, line=line, json=json)
-        else:
-            _print_requests(requests)
         return
     with open_existing(store) as opened:
         _print(overview(opened, session), line=line, json=json)
-
-
-def _gateway_overview(url: str, key: str | None) -> tuple[Overview, int]:
-    """Return the conversations of a running gateway, and the number of its requests.
-
-    No proxy is used and no redirect is followed, since the request may contain a key.
-
-    Args:
-        url: the address of the gateway.
-        key: the name of the environment variable with a key of the gateway, if it requires one.
-
-    Raises:
-        SourceError: it cannot be reached, or does not answer as a gateway does.
-        InvalidValue: the URL is invalid, or the variable is not set.
-    """
-    from brim.sessions.log.overview import GatewayUse, Overview
-
-    headers = {}
-    if key is not None:
-        if not os.environ.get(key, "").strip():
-            raise InvalidValue("--key", key, "the name of an environment variable that is set")
-        headers["authorization"] = f"Bearer {os.environ[key].strip()}"
-    status, text = _get(url, headers)
-    if status == HTTPStatus.UNAUTHORIZED:
-        raise SourceError(url, "the gateway requires a key: name its variable with --key")
-    try:
-        told = loads(text)
-        rows, requests = told["conversations"], int(told["summary"]["requests"])
-        uses = [GatewayUse.of(row["id"], row["updated"], row) for row in rows]
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise SourceError(url, f"this is not a brim gateway: the answer has status {status}") from error
-    return Overview(current=None, recent=(), gateway=tuple(uses)), requests
-
-
-def _print_requests(requests: int) -> None:
-    """Print how many requests arrived, none of which belongs to a conversation that can be listed."""
-    console().print(f"The gateway has received {counted(requests, 'request')} so far.", soft_wrap=True)
-
-
-def _get(url: str, headers: dict[str, str]) -> tuple[int, bytes]:
-    try:
-        parts = urlsplit(url)
-        connection = _CONNECTIONS[parts.scheme](parts.hostname or "", parts.port, timeout=10)
-    except (ValueError, KeyError):
-        raise InvalidValue("--gateway", url, "a URL such as http://127.0.0.1:8088") from None
-    try:
-        connection.request("GET", parts.path.rstrip("/").removesuffix("/v1") + _PATH, headers=headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read(_MOST_BYTES)
-    except (OSError, HTTPException) as error:
-        raise SourceError(url, f"the gateway cannot be reached: {error}") from error
-    finally:
-        connection.close()
 
 
 def _print(found: Overview, *, line: bool, json: bool) -> None:
