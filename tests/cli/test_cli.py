@@ -91,8 +91,6 @@ REFUSED = [
     ("fit", "spec.yaml", "--bugdet", "5", "no such option: --bugdet"),
     ("count", "latin.md", "latin.md:2: not UTF-8 text: invalid continuation byte at byte 12"),
     ("count", "*.zip", "*.zip: no file matches this pattern"),
-    ("check", "prompt.md", "prompt.md: there is no budget"),
-    ("check", "nowhere.md", "--budget", "5", "nowhere.md: no such file"),
     ("check", "missing argument 'FILES' (see brim check --help)"),
     ("replay", "receipt.json", "receipt.json: not a receipt"),
     ("replay", "later.json", "later.json: not a receipt: receipt version must be 1"),
@@ -195,12 +193,11 @@ def test_a_terminal_of_ascii_is_enough():
         (("count", "none.txt"), 2),
         (("fit", "talk.json", "--budget", "1", "--model", "gpt-4o"), 1),
         (("fit", "talk.json", "--budget", "8k"), 2),
-        (("check", "none.md", "--budget", "9"), 2),
         (("status",), 2),
         (("models", "gpt5"), 2),
         (("count", "--nothing"), 2),
     ],
-    ids=["count", "too small", "budget", "check", "status", "models", "usage"],
+    ids=["count", "too small", "budget", "status", "models", "usage"],
 )
 def test_an_error_with_json_is_json_too(brim, tmp_path, monkeypatch, words, code):
     monkeypatch.chdir(tmp_path)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from brim.errors import BrimError, DoesNotFit, SourceError, UnknownName
 from brim.files.json_body import body_of
 from brim.files.source import STDIN, STDIN_SHOWN
-from brim.files.text_files import FileMatch, expand, texts
+from brim.files.text_files import expand, texts
 from brim.history.request_body import RequestBody, misspelt, request_of
 from brim.meter import meter_for
 from brim.meter.window import budget_of
@@ -25,49 +25,35 @@ class Verdict:
     """The result of checking one file."""
 
     path: str
-    count: int
+    count: int | None = None
     """Tokens of the file; of a request, with its framing and tools; of a file of sections, those of the fitted prompt,
-    or of its required sections if it does not fit."""
-    budget: int
-    unit: str
-    meter: str
-    exact: bool
+    or of its required sections if it does not fit. `None` if the file could not be read or counted."""
+    budget: int | None = None
+    unit: str = ""
+    meter: str = ""
+    exact: bool = False
     kind: Literal["text", "request", "sections"] = "text"
     """What the file is: a text, the body of a request, or sections."""
     losses: int | None = None
     """Sections that were truncated or dropped to fit; `None` for a plain prompt."""
+    problem: str = ""
+    """Why the file could not be read or counted, with the file and the line."""
 
     @property
-    def left(self) -> int:
+    def left(self) -> int | None:
         """Tokens that are free; negative if it is over."""
-        return self.budget - self.count
+        return None if self.count is None or self.budget is None else self.budget - self.count
 
     @property
     def ok(self) -> bool:
-        """Whether it is within its budget."""
-        return self.left >= 0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unchecked:
-    """A file that could not be read or counted."""
-
-    path: str
-    problem: str
-    """The error, with the file and the line."""
-
-    @property
-    def ok(self) -> bool:
-        """Never."""
-        return False
+        """Whether it was counted, and is within its budget."""
+        return self.left is not None and self.left >= 0
 
 
 def check_files(
     files: Sequence[str], *, budget: int | None = None, model: str | None = None, meter: str | None = None
-) -> tuple[list[Verdict | Unchecked], list[str]]:
+) -> tuple[list[Verdict], list[str]]:
     """Return the verdict on each file, and the matched files that are not text.
-
-    Of several files, one that cannot be read or counted is reported in its place; a single one raises its error.
 
     Args:
         files: names, patterns or directories.
@@ -77,35 +63,25 @@ def check_files(
         meter: a meter instead of the model's.
 
     Raises:
-        SourceError: the only file cannot be read, or has no budget; or there is no file.
-        InvalidValue: a budget is invalid.
+        SourceError: there is no file to check.
         UnknownName: no model or meter has that name.
     """
     if model is not None or meter is not None:
         meter_for(meter, model)
-    found, verdicts, skipped = expand(files), list[Verdict | Unchecked](), list[str]()
-    for file in found:
+    verdicts, skipped = list[Verdict](), list[str]()
+    for file in expand(files):
         try:
-            verdict = _checked(file, budget, model, meter)
-        except BrimError as error:
-            told = error if isinstance(error, SourceError) else SourceError(file.path, str(error))
-            if len(found) == 1:
-                raise told from error
-            verdicts.append(Unchecked(path=file.path, problem=str(told)))
-        else:
-            if verdict is None:
+            (read,) = texts([file])
+            if read.text is None:
                 skipped.append(file.path)
             else:
-                verdicts.append(verdict)
+                verdicts.append(_verdict(read.path, read.text, budget, model, meter))
+        except BrimError as error:
+            problem = str(error) if isinstance(error, SourceError) else f"{file.path}: {error}"
+            verdicts.append(Verdict(path=file.path, problem=problem))
     if not verdicts:
         raise SourceError(", ".join(files), "there is no prompt file to check")
     return verdicts, skipped
-
-
-def _checked(file: FileMatch, budget: int | None, model: str | None, meter: str | None) -> Verdict | None:
-    """Return the verdict on a file; `None` if it is not text and was not named."""
-    (read,) = texts([file])
-    return None if read.text is None else _verdict(read.path, read.text, budget, model, meter)
 
 
 def _verdict(path: str, text: str, budget: int | None, model: str | None, meter: str | None) -> Verdict:
