@@ -322,19 +322,11 @@ def test_an_agent_cannot_write_a_budget_that_it_cannot_correct(tmp_path, budget)
     prompt = found.fit({"working_memory": page, **told})
     first = prompt.texts["working_memory"].splitlines()[0]
     assert first == (
-        "[context_budget: a budget in this section leaves no room for this section or the required ones; the"
-        " budget of the settings is used instead]"
+        "[context_budget: the budget in this section leaves no room for this section or the required ones; that of"
+        " the settings is used instead]"
     )
     assert prompt.texts["working_memory"].endswith(page)
     assert prompt.receipt.budget == 4_000
-
-
-@pytest.mark.requirement("S1.14")
-def test_the_last_good_budget_on_the_page_counts(tmp_path):
-    blocks = "".join(f"```yaml\ncontext_budget: {{total_tokens: {total}}}\n```\n" for total in (3_000, 2_000, 5))
-    prompt = settings(tmp_path).fit({"working_memory": blocks, **contents(system_prompt=40)})
-    assert prompt.receipt.budget == 2_000
-    assert "the previous one is used instead" in prompt.texts["working_memory"]
 
 
 DOCUMENT = """\

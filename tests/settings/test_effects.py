@@ -186,29 +186,6 @@ def shares(text):
     return [len(part) for part in text.split("\n\n")]
 
 
-CHAT = [{"role": role, "content": f"{i:02} {role} " + "c" * 40} for i in range(20) for role in ("user", "assistant")]
-TOOLS = [
-    {"type": "function", "function": {"name": f"look_{i}", "description": "d" * 60, "parameters": {"type": "object"}}}
-    for i in range(20)
-]
-REQUEST = "meter: chars\nprompt: {total: 1500, messages: {priority: low}}\n"
-CHOSEN = "meter: chars\nprompt: {total: 1500, messages: {priority: low}, tools: {keep: relevant, floor: 0}}\n"
-
-
-def shared(part, tools=None):
-    """Look at what the messages, a section or the tools of a request take of its budget."""
-
-    def look(settings):
-        request = settings.fit_request({"plan": P * 4}, CHAT, tools=tools)
-        said = sum(len(message["content"]) for message in request.messages if message in CHAT)
-        kept = len(request.tools or ())
-        return {"messages": said, "plan": len(request.texts.get("plan", "")), "tools": kept, "system": request.system}[
-            part
-        ]
-
-    return look
-
-
 PROBES = {
     "profile": Probe(
         messages(*["fixer"] * 20, *["doc-writer"] * 20),
@@ -372,36 +349,6 @@ PROBES = {
         FAIR,
     ),
     "sections.*.stable": Probe(prompt(**TWO), True, becomes(CUT_P, CUT_L), TIGHT),
-    "prompt.messages.priority": Probe(
-        shared("plan"),
-        "low",
-        lambda before, after: before < 400 and after == 1_200,
-        "meter: chars\nprompt: {total: 1500}\n",
-    ),
-    "prompt.messages.floor": Probe(
-        shared("messages"), "60%", lambda before, after: before < 350 and 600 < after <= 900, REQUEST
-    ),
-    "prompt.messages.ceiling": Probe(
-        shared("messages"),
-        600,
-        lambda before, after: before > 1_300 and 400 < after <= 600,
-        "meter: chars\nprompt: {total: 1500}\n",
-    ),
-    "prompt.tools.keep": Probe(
-        shared("tools", TOOLS),
-        "relevant",
-        lambda before, after: before == 20 and 0 < after < 20,
-        "meter: chars\nprompt: {total: 3500}\n",
-    ),
-    "prompt.tools.priority": Probe(shared("tools", TOOLS), "high", lambda before, after: before < 4 < after, CHOSEN),
-    "prompt.tools.floor": Probe(shared("tools", TOOLS), "40%", lambda before, after: before < 4 <= after, CHOSEN),
-    "prompt.tools.ceiling": Probe(
-        shared("tools", TOOLS),
-        300,
-        lambda before, after: before > 5 and 0 < after < 4,
-        CHOSEN.replace("floor: 0", "priority: high"),
-    ),
-    "sections.*.page": Probe(shared("system"), "system", lambda before, after: (before, after) == ("", P * 4), REQUEST),
     "sections.*.enabled": Probe(prompt(**TWO), False, becomes(f"{P}\n\n{L}", L)),
     "sections.*.marker": Probe(prompt(plan=P), "<<", becomes(CUT_P, P[:198] + "<<"), TIGHT),
     "sections.*.joiner": Probe(prompt(plan=MANY), "; ", becomes("\n".join(MANY), "; ".join(MANY))),

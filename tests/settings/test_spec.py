@@ -46,6 +46,12 @@ def test_what_the_caller_gives_stands_in_for_what_the_file_says(tmp_path):
         spec.fit(model="gpt-55")
 
 
+def test_a_budget_without_a_model_is_one_of_tokens(tmp_path):
+    spec = read_spec(written(tmp_path, "budget: 60\nsections: [{name: a, content: be brief}]\n"))
+    receipt = spec.fit().receipt
+    assert (receipt.unit, receipt.meter, receipt.used) == ("tokens", "o200k_base", 2)
+
+
 def test_a_budget_may_be_a_window(tmp_path):
     text = "model: gpt-5\nbudget: {}\nsections: [{{name: a, content: b}}]\n"
     spec = read_spec(written(tmp_path, text.format("{cap: 20%, reserve: 1000}")))
@@ -150,11 +156,11 @@ def test_the_example_of_the_reference_has_every_key_and_fits(tmp_path):
     read = read_spec(written(tmp_path, reference.SPEC.read_text(encoding="utf-8")))
     assert read.fit().text == "Be brief.\n\nRead before you write.\nRun the tests."
     rows = {key for row in read.source.values["sections"] for key in row}
-    assert set(spec._TOP) - set(read.source.values) == {"meter", "messages", "tools"}  # See docs/requests.md.
-    assert {*spec._SECTION, *spec._CONTENTS, *spec._LABELS} - rows == {"file", "files", "ids", "page", "scores"}
+    assert set(spec._TOP) - set(read.source.values) == {"meter"}
+    assert {*spec._SECTION, *spec._CONTENTS, *spec._LABELS} - rows == {"file", "files", "ids", "scores"}
 
 
 def test_a_section_of_the_settings_takes_what_a_section_takes():
     own = {"name", "content", "forms", "ids", "scores"}
     named = {key.rpartition(".")[2] for key in SETTINGS if key.startswith("sections.*.")}
-    assert named == set(Section.__dataclass_fields__) - own | {"page"}  # The page is that of a request.
+    assert named == set(Section.__dataclass_fields__) - own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from json import dumps, loads
+from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,10 +16,10 @@ from brim.cli.summary import losses_table
 from brim.errors import BrimError
 from brim.files.json_body import MOST_BYTES, body_of
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
-from brim.history.request_body import RequestBody, read_request, request_of
+from brim.history.request_body import RequestBody, request_of
 from brim.receipts.receipt import Receipt
 from brim.settings import load_config
-from brim.settings.spec import Spec, read_spec
+from brim.settings.spec import read_spec
 from brim.wire.base import MESSAGE_KEYS
 
 if TYPE_CHECKING:
@@ -30,12 +30,6 @@ _JSON = re.compile(r"\s*(?:\[\s*)?\{\s*\"")
 _File = Annotated[
     str,
     typer.Argument(metavar="SPEC.yaml", help="The sections of a prompt, or a REQUEST.json; - is standard input."),
-]
-_Sections = Annotated[
-    str | None,
-    Option(
-        "--sections", metavar="SPEC.yaml", help="For a request: add the sections of this file, within the same budget."
-    ),
 ]
 _Out = Annotated[str | None, Option("--out", "-o", metavar="FILE", help="Write the prompt or the body to a file.")]
 _Receipt = Annotated[str | None, Option("--receipt", "-r", metavar="FILE", help="Write the receipt there, as JSON.")]
@@ -54,7 +48,6 @@ _Query = Annotated[
 def run(
     *,
     file: _File,
-    sections: _Sections = None,
     budget: options.Budget = None,
     model: options.Model = None,
     meter: options.Meter = None,
@@ -77,9 +70,6 @@ def run(
     system and instructions are counted. Without --budget, the budget is the window of --model or of the body's model,
     less its max_tokens, max_completion_tokens or max_output_tokens.
 
-    With --sections, the sections of a file are added to the request: those with page: system to the system prompt, the
-    others to the last user message.
-
     With --profile or --config, the settings of the project apply. The file and options override them.
 
     Example: brim fit prompt.yaml --budget 8000 -r receipt.json > prompt.txt
@@ -93,7 +83,7 @@ def run(
     common: dict[str, Any] = {"budget": whole("--budget", budget), "model": model, "meter": meter, "capture": capture}
     only_request = {name: value for name, value in (("select", select), ("query", query)) if value is not None}
     settings = None if profile is None and config is None else load_config(config).resolve(profile)
-    text, made, is_body = _fitted(file, sections, settings, common, only_request)
+    text, made, is_body = _fitted(file, settings, common, only_request)
     contents = {} if out is None else {out: text}
     if receipt is not None:
         contents[receipt] = made.to_json() + "\n"
@@ -110,14 +100,11 @@ def run(
 
 def _fitted(
     file: str,
-    sections: str | None,
     settings: Resolved | None,
     common: dict[str, Any],
     only_request: dict[str, Any],
 ) -> tuple[str, Receipt, bool]:
     """Return the fitted prompt or body of a file, the receipt, and whether it is a body."""
-    if sections is not None:
-        return *_fit_joint(file, read_spec(sections), settings, common | only_request), True
     shown = STDIN_SHOWN if file == STDIN else file
     text = None if file.lower().endswith((".yaml", ".yml")) else text_of(file, MOST_BYTES).removeprefix("\ufeff")
     named = file.lower().endswith(".json")
@@ -144,12 +131,3 @@ def _fit_request(body: RequestBody, settings: Resolved | None, options: dict[str
         apart = {"tools": body.tools, "system": body.system, "fields": body.fields, "format": body.format}
         fitted = settings.fit_messages(body.messages, **{**apart, **given})
     return body.written(fitted.messages), fitted.receipt
-
-
-def _fit_joint(file: str, spec: Spec, settings: Resolved | None, options: dict[str, Any]) -> tuple[str, Receipt]:
-    """Return the body of a request with added sections, and the receipt."""
-    body = read_request(file)
-    given = {name: value for name, value in options.items() if value is not None}
-    fitted = spec.fit_request(body, settings, **given)
-    values = {**body.body.values, **fitted.body} if body.key else fitted.body
-    return dumps(values, ensure_ascii=False, indent=2) + "\n", fitted.receipt

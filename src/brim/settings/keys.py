@@ -15,7 +15,6 @@ from brim.history.options import Way, Within
 from brim.receipts.receipt import FILLS, ORDERS
 from brim.receipts.receipt import POLICIES as FIT
 from brim.receipts.section import OVERFLOWS
-from brim.requests.request import PAGES, KeepTools
 from brim.sessions.settings import OPTIONS
 from brim.settings.authors import CLASSES, SAME, WORDS, Word
 from brim.settings.budgets import DEFAULT, PRESETS
@@ -123,18 +122,6 @@ _SETTINGS = (
     _row("prompt.required_overflow", _OVER, "error", "Whether required sections that are too big are an error or cut."),
     _row("prompt.stages", stages(), (), "The steps that shorten a prompt over its budget, in order, until it fits."),
     _row("prompt.hard_marker", text(empty=True), None, "The marker of a cut after all stages; null: the section's."),
-    _row("prompt.messages.priority", PRIORITY, "high", "The priority of a request's messages among its sections."),
-    _row("prompt.messages.floor", amount(), 0, "Tokens, or a share of the budget, reserved for messages."),
-    _row("prompt.messages.ceiling", amount(), None, "The most tokens for the messages of a request."),
-    _row(
-        "prompt.tools.keep",
-        choice(get_args(KeepTools)),
-        "all",
-        "Whether a request keeps all tools or the relevant ones.",
-    ),
-    _row("prompt.tools.priority", PRIORITY, "low", "With `relevant`, the priority of tools that no message calls."),
-    _row("prompt.tools.floor", amount(), "20%", "With `relevant`, tokens or a share of the budget reserved for tools."),
-    _row("prompt.tools.ceiling", amount(), None, "With `relevant`, the most tokens for tools that no message calls."),
     _row("prompt.log", FLAG, False, "Whether to log a warning, with the agent, when a prompt is over its budget."),
     _row("budgets.preset", _PRESET, DEFAULT, "The three budgets by name; a single budget overrides it.", null=True),
     _row("budgets.context_budget_chars", whole(), 200_000, "Characters of a step's whole history, in a flow."),
@@ -150,7 +137,6 @@ _SETTINGS = (
     _row("sections.*.weight", number(1_000_000), 1, "Its weight when sections share the budget fairly."),
     _row("sections.*.stable", FLAG, False, "Whether it is kept whole or dropped, for the prompt cache."),
     _row("sections.*.enabled", FLAG, True, "Whether it is in the prompt."),
-    _row("sections.*.page", choice(PAGES), "user", "The message of a request that contains it."),
     _row("sections.*.marker", text(empty=True), None, "The text that marks a cut."),
     _row("sections.*.joiner", text(empty=True), "\n", "The text between its entries."),
     _row("sections.*.most", whole(), None, "The most entries, or lines of a text, to consider."),

@@ -1,15 +1,14 @@
 """What settings add to `brim.fit`: templates, budgets set by agents, shrinking, logging, and summaries.
 
 An agent may write budgets into its own section (`prompt.own_budget`). To correct a mistake, it must be able to read
-that section. So if a budget leaves no room for the section or for required ones, the previous budget in the section is
-used, and finally that of the settings.
+that section. So if a budget leaves no room for the section or for required ones, that of the settings is used.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any
@@ -56,23 +55,18 @@ HISTORIES = ("history", "lessons")
 
 _SHORTEST = 200
 """The least tokens for a summary."""
-_NO_ROOM = "a budget in this section leaves no room for this section or the required ones; {other} is used instead"
+_NO_ROOM = (
+    "the budget in this section leaves no room for this section or the required ones; that of the settings is used"
+    " instead"
+)
 
 
-def overrides(sections: Sequence[Section], page: str | None) -> tuple[BudgetOverride, ...]:
-    """Return the budgets in an agent's own section, the last one first."""
+def own_budgets(sections: Sequence[Section], page: str | None) -> tuple[tuple[BudgetOverride, str], ...]:
+    """Return the budgets to try, each with a notice for the agent: the one in its own section, and none."""
     found = next((section for section in sections if section.name == page and section.enabled), None)
-    return () if found is None else WorkingMemory(found.text).overrides
-
-
-def attempts(overrides: Sequence[BudgetOverride]) -> Iterator[tuple[BudgetOverride, str]]:
-    """Yield the budgets to try, each with a notice for the agent; the budget of the settings is last."""
-    notice = ""
-    for override in overrides:
-        yield override, "; ".join(filter(None, (notice, override.warning)))
-        last = override is overrides[-1]
-        notice = _NO_ROOM.format(other="the budget of the settings" if last else "the previous one")
-    yield BudgetOverride(), notice
+    own = BudgetOverride() if found is None else WorkingMemory(found.text).override
+    none = (BudgetOverride(), _NO_ROOM if own != BudgetOverride() else "")
+    return ((own, own.warning), none) if none[1] else (none,)
 
 
 def noticed(sections: Sequence[Section], page: str | None, notice: str) -> list[Section]:

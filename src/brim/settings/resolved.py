@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from brim.amounts import fraction
 from brim.errors import BrimError, DoesNotFit, InvalidValue, ModelError, SourceError, UnknownName
 from brim.history.compact.secrets import redact
-from brim.history.history import History, fit_messages
+from brim.history.history import fit_messages
 from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
 from brim.meter import BaseMeter, meter_for
@@ -26,8 +26,6 @@ from brim.meter.catalogue import lookup
 from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
 from brim.receipts.section import Section
-from brim.requests.fit import fit_request
-from brim.requests.request import PAGES, Request
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
 from brim.sessions.settings import OPTIONS as SESSION_OPTIONS
@@ -40,13 +38,12 @@ from brim.settings.prompt import (
     OPTIONS,
     ModelAnswer,
     Sent,
-    attempts,
     fit_shrinking,
     is_readable,
     left_out,
     log_overflow,
     noticed,
-    overrides,
+    own_budgets,
     remaining,
     summary_of,
     text_content,
@@ -79,15 +76,7 @@ _WIDE = Fraction(1, 2)
 """A budget above this share of the window leaves too little for instructions and the answer."""
 
 _HISTORY = {"select": "selection", **{name: name for name in ("within", "pin_first_user", "pin", "excerpts", "note")}}
-_FIELDS = tuple(
-    key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*.") and key != "sections.*.page"
-)
-_TERMS = {
-    f"{argument}_{term}": f"prompt.{part}.{term}"
-    for argument, part in (("history", "messages"), ("tools", "tools"))
-    for term in ("priority", "floor", "ceiling")
-}
-"""The settings of a request's messages and tools by argument."""
+_FIELDS = tuple(key.removeprefix("sections.*.") for key in SETTINGS if key.startswith("sections.*."))
 _CLASSES = ("critical", "high", "medium", "low")
 _SESSION = {"summarise": "compaction.summarise", **{name: option.key for name, option in SESSION_OPTIONS.items()}}
 """The settings of a session by argument."""
@@ -232,19 +221,13 @@ class Resolved:
         Raises:
             SourceError: the settings of the window are invalid.
         """
-        return self._window_of(None)
-
-    def _window_of(self, asked: str | None) -> Window | None:
-        """Return the window of the settings, or of another model."""
-        size, model = self["window.size"], asked or self.value("model")
+        size, model = self["window.size"], self.value("model")
         options = {name: self.value(f"window.{name}") for name in _WINDOW}
-        if asked is not None and not self.is_set("window.reserve"):
-            options["reserve"] = None
         try:
             bound = None if model is None else _known_window(model)
-            if size.value is not None and (asked is None or bound is None):
+            if size.value is not None:
                 if bound is None or bound >= size.value or size.origin != "profile":
-                    return Window(size.value, **{**options, "reserve": options["reserve"] or 0})
+                    return Window(size.value, **options)
                 self.log(_over_model(size, str(model), bound))
             return None if model is None else Window.of(model, **options)
         except UnknownName as error:
@@ -472,15 +455,16 @@ class Resolved:
             made |= {"meter": self.meter(), **options, "budget": MOST}
             return sections, made, fit(sections, **made)
         window = self.window()
-        made |= self._budgeted(window, options, in_chars=True)
+        made |= self._budgeted(window, options)
         limit = self._token_limit(window, made)
         if limit is not None:
             limit = remaining(max(limit - self.value("prompt.reserve"), 0), self.token_meter(), sent)
         meter = meter_for(made.get("meter"), made.get("model"))
         page = self.value("prompt.own_budget")
-        own, names = overrides(sections, page), self.names()
+        attempts, names = own_budgets(sections, page), self.names()
         fit_all = fit_shrinking if self.value("prompt.required_overflow") == "shrink" else fit
-        for override, message in attempts(own):
+        for override, message in attempts:
+            is_last = override is attempts[-1][0]
             notice = "; ".join(filter(None, (message, override.refused(sections, made["budget"], names))))
             if notice:
                 self.log(notice)
@@ -492,18 +476,17 @@ class Resolved:
                     partial(fit_all, chosen), changed, limit, lambda fitted: self.token_meter().count(fitted.text)
                 )
             except DoesNotFit:
-                if override not in own:
+                if is_last:
                     raise
                 continue
-            if override not in own or is_readable(prompt, page):
+            if is_last or is_readable(prompt, page):
                 break
         return chosen, changed, prompt
 
-    def _budgeted(self, window: Window | None, options: Mapping[str, Any], *, in_chars: bool = False) -> dict[str, Any]:
+    def _budgeted(self, window: Window | None, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of a fit, with the meter and the budget of the settings if they have none.
 
-        Without `prompt.total` and a window, the budget is the one for a step's history, in characters. With `in_chars`,
-        this also applies if the meter counts characters.
+        Without `prompt.total` and a window, or with a meter for characters, the budget is the one for a step's history.
 
         Raises:
             SourceError: `prompt.reserve` leaves no tokens for the prompt.
@@ -511,50 +494,15 @@ class Resolved:
         total, scale, reserve = self.value("prompt.total"), self.meter(), self.value("prompt.reserve")
         if total is None and window is None and (below := self.below("prompt.total")) is not None:
             total = below.value
-        if total is None and (window is None or (in_chars and scale.unit == "chars")):
+        if "budget" in options:
+            return self._measured(scale, total, window, options)
+        if total is None and (window is None or scale.unit == "chars"):
             total, scale = self.value(TOTAL), scale if scale.unit == "chars" else meter_named("chars")
         made = self._measured(scale, total, window, options)
-        if "budget" in options:
-            return made
         if reserve and reserve >= made["budget"]:
             expected = f"less than the {made['budget']:,} tokens of the prompt and its answer"
             raise self.blame("prompt.reserve", InvalidValue("prompt.reserve", reserve, expected))
         return {**made, "budget": made["budget"] - reserve}
-
-    def fit_request(
-        self,
-        contents: Contents,
-        messages: Sequence[Any] | History = (),
-        *,
-        before: Sequence[Section] = (),
-        **options: Any,
-    ) -> Request:
-        """Return a request of sections and messages under one budget.
-
-        Args:
-            contents: the sections by name; `sections.*.page` says which are part of the system prompt.
-            messages: the conversation.
-            before: sections at the start of the system prompt.
-            options: arguments of `brim.fit_request`, which override the settings.
-
-        Raises:
-            DoesNotFit: what is required is bigger than the budget.
-        """
-        pages: dict[str, list[Section]] = {page: [] for page in PAGES}
-        pages["system"] += before
-        for section in self.sections(contents):
-            pages[self.value(f"sections.{section.name}.page")].append(section)
-        return fit_request(
-            system=pages["system"], user=pages["user"], messages=messages, **self.request_options(options)
-        )
-
-    def request_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of `brim.fit_request` except content: the settings, overridden by options."""
-        made: dict[str, Any] = {name: self.value(f"prompt.{name}") for name in ("policy", "fill", "separator")}
-        made |= {name: self.value(f"history.{key}") for name, key in _HISTORY.items()}
-        made |= {name: self.value(key) for name, key in _TERMS.items()}
-        made["keep_tools"] = self.value("prompt.tools.keep")
-        return made | self._budgeted(self._answered_window(), options)
 
     def fit_messages(
         self,
@@ -730,15 +678,22 @@ class Resolved:
         return None if url is None else open_store(url)
 
     def _arguments(self, table: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a session or a loop."""
-        made = {name: self.value(key) for name, key in table.items()}
-        made = {**self._shared(options), **made, **options, "window": self._margined_window(options)}
-        if made["meter"] is None and self._is_unknown(made["model"]):
+        """Return the arguments of a session or a loop: options of the settings are a layer above the others."""
+        own = {name: options[name] for name in ("model", "meter") if options.get(name) is not None}
+        if "model" in own:  # Another model has its own meter, and its own window if that is known.
+            own = {"meter": None, **own}
+            if (size := _known_window(own["model"])) is not None:
+                own |= {"window.size": None}
+                own |= {} if self.is_set("window.reserve") else {"window.reserve": answer_room(size)}
+        settings = self.under({key: Value(value, "flags") for key, value in own.items()})
+        made = {name: settings.value(key) for name, key in table.items()}
+        made |= {**settings._shared(options), **options, "window": settings._session_window(options.get("window"))}
+        if made["meter"] is None and settings._is_unknown(made["model"]):
             made["meter"] = self.value("unknown_model")
         return made
 
     def _shared(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments that sessions, conversations and loops share, unless an option sets them."""
+        """Return the arguments that sessions, conversations and loops share."""
         made = {name: self.value(name) for name in ("model", "meter") if name not in options}
         return made if "store" in options else {**made, "store": self._store_url()}
 
@@ -754,19 +709,16 @@ class Resolved:
             raise self.blame("store.url", error) from error
         return url
 
-    def _margined_window(self, options: Mapping[str, Any]) -> Window:
-        """Return the window of the options, of their model or of the settings, less the safety margin."""
-        model = options.get("model")
-        window = options.get("window") or self._window_of(model)
-        if window is None and model is None:
+    def _session_window(self, window: Window | int | None) -> Window:
+        """Return a window, by default that of the settings, less the safety margin."""
+        window = window or self.window()
+        if window is None:
             raise InvalidValue("window.size", None, "set, or model must have a known window: a session needs one")
-        window = SessionSettings.of(window, model).window
-        if not self.value("safety_margin"):
+        window = SessionSettings.of(window).window
+        meter = self.meter() if self.value("safety_margin") else None
+        if meter is None or meter.exact:
             return window
-        chosen = options.get("meter", self.value("meter"))
-        own = model is None and "meter" not in options
-        meter = self.meter() if own else meter_for(chosen, model if chosen is None else None)
-        return window if meter.exact else replace(window, limit=self.within_margin(window.budget, meter))
+        return replace(window, limit=self.within_margin(window.budget, meter))
 
 
 def _known_window(model: str) -> int | None:

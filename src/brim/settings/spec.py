@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from brim.amounts import units
-from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName, shown
+from brim.errors import InvalidValue, SourceError, UnknownName, shown
 from brim.files.source import Source, parse, place, text_of
 from brim.files.source import load as load_yaml
 from brim.files.text_files import matching
 from brim.meter.window import Window
 from brim.receipts.section import Section
-from brim.requests.request import Request
 from brim.sections.prompt_fit import Prompt
 from brim.settings.keys import ANY, TREE
 from brim.settings.loader import load
@@ -28,13 +27,12 @@ from brim.settings.reader import Reader
 from brim.settings.values import Value, Values
 
 if TYPE_CHECKING:
-    from brim.history.request_body import RequestBody
     from brim.settings.resolved import Resolved
 
 _PROMPT = TREE["prompt"]
 _TOP = {
     **{name: TREE[name] for name in ("model", "meter")},
-    **{name: _PROMPT[name] for name in (*OPTIONS, "messages", "tools")},
+    **{name: _PROMPT[name] for name in OPTIONS},
 }
 """The settings of a file."""
 _SECTION = TREE["sections"][ANY]
@@ -76,31 +74,6 @@ class Spec:
         labels = [{name: getattr(each, name) for name in _LABELS} for each in self.contents]
         return [settings.section(e.name, e.content, **own) for e, own in zip(self.contents, labels, strict=True)]
 
-    def fit_request(self, given: RequestBody, below: Resolved | None = None, **options: Any) -> Request:
-        """Return a request of these sections and the messages, tools and system prompt of a body.
-
-        The file overrides the settings, and options override both.
-
-        Raises:
-            DoesNotFit: what is required is bigger than the budget.
-            SourceError: a value of the file is invalid.
-            InvalidValue: an argument or a message is invalid.
-        """
-        own = self._own(options)
-        if given.model and not (own | options).keys() & {"model", "meter"}:
-            own |= {"model": given.model} if below is None or below.window() is None else {}
-        if given.system is not None and not isinstance(given.system, str):
-            raise InvalidType("system", given.system, "a string, to be joined by sections")
-        with self._lines(own, options):
-            return self.settings(below).fit_request(
-                {section.name: section for section in self.sections(below)},
-                given.messages,
-                before=[Section("system", given.system, priority="required")] if given.system else [],
-                tools=given.tools,
-                fields={key: value for key, value in given.fields.items() if key not in ("model", "modelId")},
-                **{**own, "format": given.format, **options},
-            )
-
     def fit(self, below: Resolved | None = None, **options: Any) -> Prompt:
         """Return the fitted prompt.
 
@@ -110,14 +83,10 @@ class Spec:
 
         Raises:
             DoesNotFit: the required sections are bigger than the budget.
-            SourceError: a value of the file or of the settings is invalid, or the file describes a request.
+            SourceError: a value of the file or of the settings is invalid.
             InvalidValue: an argument is invalid.
             UnknownName: no model or meter has the name in an argument.
         """
-        for key in ("messages", "tools"):
-            if self.source.at().get(key) is not None:
-                problem = f"{key} is for requests: brim fit REQUEST.json --sections {self.source.path}"
-                raise self.source.error(problem, key)
         options = {key: value for key, value in options.items() if value is not None}
         own = self._own(options)
         if below is None and not (own | options).keys() & {"budget", "model"}:
