@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import brim
 from brim import errors
-from brim.meter.calibration import Calibrated, Calibration
 from properties import examples
 
 SECTIONS = [brim.Section("rules", "r " * 90, priority="high"), brim.Section("docs", ["d " * 40] * 9, keep="best")]
@@ -138,12 +137,6 @@ def test_a_copy_of_a_meter_with_a_name_is_the_shared_meter(name, how):
     assert COPIES[how](meter) is meter
     upper = brim.fit(SECTIONS, 100, model=name if "-" in name else None).receipt.capture.measure
     assert COPIES[how](upper) is upper
-
-
-def test_a_calibrated_meter_counts_the_same_in_its_copy():
-    meter = Calibrated(brim.meter("claude-sonnet-4-5"), Calibration().record(1_000, 1_300))
-    copied = COPIES["pickle"](meter)
-    assert (copied.name, copied.count("some words " * 50)) == (meter.name, meter.count("some words " * 50))
 
 
 def test_a_pickled_receipt_holds_no_text_that_its_json_does_not_hold():

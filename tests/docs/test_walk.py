@@ -15,7 +15,7 @@ from sessions.talking import turn
 
 PAGE = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
 SOURCE = Path(brim.__file__).parent
-VALUES = {"learning/model_meter", "learning/models", "settings", "status", "log/log_messages", "log/memory_log"}
+VALUES = {"learning/models", "settings", "status", "log/log_messages", "log/memory_log"}
 """Files of sessions that only hold values: the page does not name them."""
 
 

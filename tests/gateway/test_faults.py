@@ -5,15 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
+import brim
 from brim.errors import BrimError, StoreError
 from brim.gateway import fit
 from brim.gateway.client import parsed as client_request
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
-from brim.sessions.conversations import Conversations
-from brim.sessions.learning.meters import Meters
-from brim.sessions.learning.scope import LearningScope
+from brim.sessions.conversations import Conversations, conversations
 from brim.sessions.learning.windows import Windows
 from gateway.conftest import asked, conversation, metric, post
 from model_server import running
@@ -37,12 +36,12 @@ PLACES = {
     "plan": (Conversations, BOTH),
     "fit": (Conversations, BOTH),
     "room": (Windows, BOTH),
-    "meter": (Meters, BOTH),
+    "request_meter": (conversations, BOTH),
     "body_of": (client_request, LONG),
     "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""
-PROOF = ("plan", "room", "meter")
+PROOF = ("plan", "room", "request_meter")
 """Places without which nobody knows how many tokens a body takes, or may take."""
 
 
@@ -89,7 +88,7 @@ def test_what_brim_cannot_read_is_passed_on_only_if_it_fits_for_certain(gateway,
     assert post(url, asked([said]))[1]["x-brim-passthrough"] == "unreadable"
     assert upstream.bodies == [asked([said])]
     body = asked([said, said])
-    most, fits = app.state.conversations.meters.meter(LearningScope("gpt-4o")).upper(body.decode()), upstream.window
+    most, fits = brim.meter("gpt-4o").upper(body.decode()), upstream.window
     status, _, answer = post(url, body)
     assert (status, len(upstream.bodies)) == (400, 1)
     assert f"it may have {most:,} tokens, and only {fits:,} fit" in json.loads(answer)["error"]["message"]

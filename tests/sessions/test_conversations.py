@@ -104,7 +104,7 @@ def test_the_answer_that_is_asked_for_has_room():
     assert whole.fitted.used > 600
     assert 600 < unsure.request(given, answer=900).fitted.used <= 1_125
     refused = Overflow(reason="both are too long", limit=1_500, sent=1_000, reply=900)
-    unsure.windows.refused(LearningScope("gpt-4o"), refused, 1_000, 1_500, learns=False)
+    unsure.windows.refused(LearningScope("gpt-4o"), refused, 1_000, 1_500)
     assert 200 < unsure.request(given, answer=900).fitted.used <= 600
 
 

@@ -99,6 +99,7 @@ def test_the_status_of_a_conversation_has_the_numbers_of_the_provider(model):
             assert size <= WINDOW
             assert request.used == pytest.approx(size, rel=0.1)
         request.answered({"prompt_tokens": size, "completion_tokens": 5})
+        peak = max(peak, size)
         history.append(turn(i)[1])
     assert status.used > WINDOW * 0.8
     assert "by brim's count" in request.receipt.history["correction"]

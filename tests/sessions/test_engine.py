@@ -162,20 +162,6 @@ def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log)
 
 
 @LOGS
-def test_what_usage_teaches_holds_for_the_next_conversation(log):
-    engine = Conversations(50_000, model="mystery-1", log=log)
-    for steps in range(3, 12):
-        request = engine.request(history(steps))
-        request.answered({"prompt_tokens": int(brim_count(history(steps)) * 1.0), "completion_tokens": 1})
-    messages = [{"role": "user", "content": "Another task."}, *history(20)[2:]]
-    before = Conversations(50_000, model="mystery-1", log=log).request(messages).before
-    other = engine.request(messages)
-    assert len(engine) == 2
-    assert other.before < before
-    assert other.before >= brim_count(messages) * 0.9
-
-
-@LOGS
 def test_tools_are_counted_and_take_their_room(log):
     tool = {"type": "function", "function": {"name": "read", "description": "Read a file. " * 60, "parameters": {}}}
     engine = Conversations(2_000, model="gpt-4o", log=log)

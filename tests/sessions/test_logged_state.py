@@ -166,17 +166,6 @@ def test_the_store_that_cannot_be_read_again_after_a_conflict_leaves_the_session
     assert session.messages == [*turn(0), *turn(1), *turn(9), *turn(10)]
 
 
-def test_usage_is_learned_though_the_calibration_for_others_cannot_be_saved(store):
-    broken = FaultyStore(store)
-    session = Session(window(), model="claude-sonnet-4-5", store=broken)
-    session.add(turn(1))
-    session.prompt()
-    broken.fail_next(skip=1)
-    session.record_usage(input_tokens=900)
-    assert broken.raised == 1
-    assert session.calibration.calls == 1
-
-
 def test_a_recall_while_the_store_fails_is_answered_by_a_sentence(store):
     broken = FaultyStore(store)
     session = talk(broken)

@@ -26,7 +26,7 @@ TOOLS = [
 
 
 def size(counted, reported, meter="claude-sonnet-4-5"):
-    return ReportedSize(counted=counted, reported=reported, sent=RequestInput(messages=[]), scale=brim.meter(meter))
+    return ReportedSize.of([counted, reported, 0], brim.meter(meter))
 
 
 def test_a_prompt_within_its_budget_is_within_what_it_may_take():
@@ -37,20 +37,18 @@ def test_a_prompt_within_its_budget_is_within_what_it_may_take():
         tokens = numbers.choice([numbers.randint(0, 30_000), known.reported - 1])
         budget = known.budget(tokens)
         for used in {budget, budget - 1, budget // 2}:
-            assert used < 0 or used + known.correction(used) <= tokens
+            assert used < 0 or known.corrected(used) <= tokens
 
 
 def test_a_meter_that_is_right_to_the_token_is_not_corrected():
-    assert size(1_000, 1_000, "gpt-4o").correction(1_800) == 0
+    assert size(1_000, 1_000, "gpt-4o").corrected(1_800) == 1_800
     assert size(1_000, 1_000, "gpt-4o").budget(1_800) == 1_800
-    assert size(1_000, 1_000, "chars/4").correction(1_800) == 100
+    assert size(1_000, 1_000, "chars/4").corrected(1_800) == 1_900
 
 
 def test_a_report_of_something_else_is_not_believed():
-    assert size(900, 300).plausible
-    assert not size(901, 300).plausible
-    assert not size(300, 901).plausible
-    assert not size(300, 0).plausible
+    assert size(900, 300) is not None
+    assert [size(901, 300), size(300, 901), size(300, 0), size(900, 900, "chars")] == [None] * 4
 
 
 def tokens_of(messages, tools):

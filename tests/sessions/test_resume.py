@@ -202,14 +202,6 @@ def test_a_session_that_is_opened_for_another_model_fits_that_model(store):
     assert Session.open("a", store=store, model="gpt-4o").prompt().messages == before.messages, "nothing is lost"
 
 
-def test_what_usage_taught_of_one_model_is_not_taken_for_another(store):
-    talk = Session(window=20_000, model="claude-sonnet-4-5", store=store, id="a")
-    talk.add(turn(1))
-    talk.record_usage(input_tokens=3 * talk.prompt().used)
-    assert talk.calibration.calls == 1
-    assert Session.open("a", store=store, model="claude-opus-4-5").calibration.calls == 0
-
-
 def test_a_window_of_the_callers_own_stays_with_another_model(store):
     long_talk(store, window=9_000)
     assert Session.open("a", store=store, model="gpt-4").budget == 9_000

@@ -8,7 +8,6 @@ import brim
 from brim.errors import InvalidValue
 from brim.llm import Usage
 from brim.sessions.learning.usage import ReportedUsage, reported, usage_in
-from brim.testing import MemoryStore
 from sessions.talking import SYSTEM, Seen, turn, window
 
 FORMATS = {
@@ -77,7 +76,7 @@ def test_a_use_above_the_line_that_only_the_provider_saw_is_warned_of_once():
     seen = Seen()
     talk = brim.Session(window=brim.Window(1_000), meter="o200k_base", observers=[seen], compact_at="never")
     assert talk.status().warning == 850
-    talk.add(turn(1))
+    talk.add([*turn(1), *turn(2)])
     for i in range(3):
         talk.prompt()
         talk.record_usage(input_tokens=900 + i)
@@ -100,33 +99,6 @@ def test_an_estimate_is_corrected_until_it_is_close_and_not_below():
     assert actual * 0.99 <= fitted.used <= actual * 1.15
     raw = brim.meter("chars/4").count_messages(fitted.messages)
     assert raw < actual * 0.8
-
-
-def test_an_exact_meter_has_nothing_to_learn():
-    talk = brim.Session(window=window(), meter="o200k_base")
-    talk.add(turn(1))
-    talk.prompt()
-    talk.record_usage(input_tokens=5_000)
-    assert talk.meter is brim.meter("o200k_base")
-    chars = brim.Session(window=window(), meter="chars")
-    chars.add(turn(1))
-    chars.prompt()
-    chars.record_usage(input_tokens=10)
-    assert chars.meter.name == "chars"
-
-
-def test_what_one_session_learnt_of_a_model_the_next_one_knows():
-    store = MemoryStore()
-    first = brim.Session(model="claude-sonnet-4-5", store=store)
-    if first.meter.exact:
-        pytest.skip("the meter of this model is exact here")
-    for i in range(8):
-        first.add(turn(i))
-        fitted = first.prompt()
-        first.record_usage(input_tokens=int(fitted.used * 0.6))
-    second = brim.Session(model="claude-sonnet-4-5", store=store)
-    text = "The build failed again, and nobody knows why. " * 50
-    assert second.meter.count(text) < brim.Session(model="claude-sonnet-4-5").meter.count(text)
 
 
 def test_a_sum_of_several_passes_is_no_size_of_a_prompt():

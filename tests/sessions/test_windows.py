@@ -4,13 +4,10 @@ import asyncio
 
 import pytest
 
-import brim
 from brim.meter.catalogue import find
 from brim.meter.window import answer_room
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits, Windows, source
-from brim.sessions.log.tolerant_store import TolerantStore
-from brim.testing import MemoryStore
 from brim.wire.overflow import Overflow
 
 MYSTERY = LearningScope("mystery")
@@ -23,8 +20,8 @@ class Clock:
         return self.now
 
 
-def windows(store=None, clock=None):
-    return Windows(TolerantStore(store), clock or Clock())
+def windows(clock=None):
+    return Windows(clock or Clock())
 
 
 def room(of, model="mystery", answer=None, *, exact=True, server="", **limits):
@@ -54,7 +51,7 @@ def test_what_is_set_holds_and_an_answer_of_unknown_length_gets_room(limits, ans
 def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_small_part():
     of, whole = windows(), Room(window=8_000, fits=6_000, target=6_000, most=8_000)
     assert room(of, answer=3_000, size=8_000) == whole
-    of.refused(MYSTERY, Overflow(reason="both", limit=8_000, sent=6_000, reply=3_000), 6_000, 8_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="both", limit=8_000, sent=6_000, reply=3_000), 6_000, 8_000)
     assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=5_000, target=5_000, most=5_000, answer=3_000)
     lowered = room(of, answer=3_000, size=8_000, lower_answer=True)
     assert lowered == Room(window=8_000, fits=7_000, target=7_000, most=8_000, answer=3_000, lowers=True)
@@ -98,7 +95,7 @@ def test_the_catalogue_states_windows_and_its_limit_on_the_input():
 def test_a_refusal_teaches_the_window_for_an_hour():
     clock = Clock()
     of = windows(clock=clock)
-    of.refused(MYSTERY, Overflow(reason="too long", limit=4_096, sent=5_000), 4_900, None, learns=False)
+    of.refused(MYSTERY, Overflow(reason="too long", limit=4_096, sent=5_000), 4_900, None)
     assert room(of).window == 4_096
     assert room(of, size=2_000).window == 2_000
     assert room(of, size=8_000).window == 4_096
@@ -110,43 +107,30 @@ def test_a_refusal_teaches_the_window_for_an_hour():
 
 def test_a_provider_that_counts_more_than_we_do_leaves_less_room():
     of = windows()
-    of.refused(MYSTERY, Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=False)
+    of.refused(MYSTERY, Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000)
     assert 3_400 < room(of, size=4_000).fits < 4_000 / 1.1
-    of.refused(LearningScope("other"), Overflow(reason="too long", limit=4_000, sent=4_400), 4_000, 4_000, learns=True)
-    assert room(of, "other", size=4_000).fits == 4_000
 
 
-@pytest.mark.parametrize("learns", [True, False])
 @pytest.mark.parametrize("size", [4_000, None])
-def test_after_a_refusal_without_numbers_no_prompt_is_as_long_as_the_refused_one(size, learns):
+def test_after_a_refusal_without_numbers_no_prompt_is_as_long_as_the_refused_one(size):
     of, before = windows(), 4_000
     for _ in range(2 if size else 4):
-        of.refused(MYSTERY, Overflow(reason="too long"), before, size, learns=learns)
+        of.refused(MYSTERY, Overflow(reason="too long"), before, size)
         now = room(of, size=size, answer=10)
         assert now.fits == now.target == now.most == before * 3 // 4
         before = now.fits
-    of.refused(MYSTERY, Overflow(reason="too long"), 3_999, size, learns=learns)
+    of.refused(MYSTERY, Overflow(reason="too long"), 3_999, size)
     assert room(of, size=size).fits == before
 
 
 def test_a_prompt_shorter_than_one_that_was_accepted_was_refused_for_another_reason():
     of = windows()
-    of.refused(MYSTERY, Overflow(reason="too long"), 256, 4_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="too long"), 256, 4_000)
     of.record_accepted(MYSTERY, 3_000)
-    of.refused(MYSTERY, Overflow(reason="too long"), 2_900, 4_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="too long"), 2_900, 4_000)
     assert room(of, size=4_000).fits == 4_000
-    of.refused(MYSTERY, Overflow(reason="too long"), 3_200, 4_000, learns=True)
+    of.refused(MYSTERY, Overflow(reason="too long"), 3_200, 4_000)
     assert room(of, size=4_000).fits == 3_000
-
-
-def test_processes_that_share_a_store_learn_from_each_other():
-    with MemoryStore() as store:
-        clock = Clock()
-        one, other = windows(store, clock), windows(store, clock)
-        assert room(other) is None
-        one.refused(MYSTERY, Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
-        clock.now += 61
-        assert room(other).window == 4_096
 
 
 def test_servers_are_asked_for_their_windows_and_again_after_ten_minutes():
@@ -192,16 +176,6 @@ def test_many_clients_whom_a_server_tells_nothing_make_it_forget_no_window():
     for i in range(5_000):
         asyncio.run(of.ask(source("http://a", (f"eve {i}",)), fetched({"models": None, "/props": None})))
     assert of.served(LearningScope("m", ("ann",), "http://a")) == 900
-
-
-def test_a_store_that_fails_is_counted_and_done_without(tmp_path):
-    store = brim.open_store(f"sqlite:///{tmp_path}/brim.db")
-    store.close()
-    tolerant = TolerantStore(store)
-    of = Windows(tolerant, Clock())
-    of.refused(MYSTERY, Overflow(reason="too long", limit=4_096), 5_000, None, learns=False)
-    assert room(of).window == 4_096
-    assert tolerant.failures
 
 
 def fetched(answers):

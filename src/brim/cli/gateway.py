@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from brim.cli import options
-from brim.cli.output import announce, console, emit, masked, show, table
-from brim.cli.stores import open_existing, store_url
-from brim.errors import BrimError, InvalidValue, SourceError, UnknownName, check_choice
+from brim.cli.output import announce, masked
+from brim.errors import InvalidValue, SourceError
 from brim.settings import load_config
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ _Policy = Annotated[
 _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for conversations, such as sqlite:///brim.db.")
 ]
-_Action = Annotated[str | None, Argument(metavar="learned", help="Show what was learned about models, and exit.")]
-_Forget = Annotated[str | None, Option("--forget", metavar="MODEL", help="With learned: forget a model.")]
 _Config = Annotated[
     str | None,
     Option(
@@ -45,8 +42,6 @@ _Config = Annotated[
 
 def run(
     *,
-    action: _Action = None,
-    forget: _Forget = None,
     upstream: _Upstream = None,
     host: Annotated[
         str | None, Option("--host", metavar="ADDRESS", help="The address to listen on; default: 127.0.0.1.")
@@ -70,17 +65,8 @@ def run(
     prints a line for each cut, refused request, retry and learned window, and a summary at the end; with --json, each
     is an object.
 
-    `brim gateway learned` shows what the gateways that share a store have learned about models: windows stated in
-    refusals, and how far counts were off. With --forget MODEL they forget it within a minute.
-
     Example: brim gateway --upstream http://127.0.0.1:8101/v1 --port 8088 --window 4096
     """
-    if action is not None:
-        check_choice("brim gateway", action, ("learned",))
-        _learned(store_url(store, config), forget, json=json)
-        return
-    if forget is not None:
-        raise BrimError("--forget only works with brim gateway learned: brim gateway learned --forget MODEL")
     flags = {"upstream": upstream, "host": host, "port": port, "window": window}
     flags |= {"policy": policy, "meter": meter, "store": store}
     try:
@@ -103,26 +89,6 @@ def run(
         announce("gateway", "the settings, the keys, the store and upstream can be used", {"ok": True}, json=json)
         return
     server.run(settings, read, started, None if quiet else ActivityLines(sys.stdout, as_json=json))
-
-
-def _learned(store: str | None, forget: str | None, *, json: bool) -> None:
-    """Print what was learned about models, after forgetting one if asked to."""
-    from brim.sessions.learning.learned_models import forget_model, learned_models
-
-    with open_existing(store) as opened:
-        if forget is not None and not forget_model(opened, forget):
-            raise UnknownName("learned model", forget, sorted({row["model"] for row in learned_models(opened)}))
-        rows = learned_models(opened)
-    if json:
-        emit({"learned": rows})
-        return
-    numbers = ("window", "ceiling", "ratio", "answers")
-    made = table("model", "client", "server", *numbers, numbers=numbers)
-    for row in rows:
-        sizes = ("-" if row[name] is None else f"{row[name]:,}" for name in ("window", "ceiling"))
-        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-        made.add_row(row["model"], row["client"] or "-", row["server"] or "-", *sizes, ratio, f"{row['answers']:,}")
-    show(console(), made)
 
 
 def _settings(path: str | None, flags: dict[str, Any]) -> GatewaySettings:

@@ -13,7 +13,6 @@ from brim.gateway.client.parsed import Parsed, with_answer
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.meter import BaseMeter
-from brim.meter.calibration import Calibrated
 from brim.meter.catalogue import fold, spellings
 from brim.meter.window import answer_room
 from brim.sessions.conversations import Conversations
@@ -65,12 +64,11 @@ class Planned:
         """The budget; `None` if the window of the model is unknown."""
         return self.engine.room
 
-    def method(self, *, exact: bool) -> str:
-        """Return how a request was counted: `exact`, `calibrated` or `estimate`."""
-        scale = self.scale
-        if scale.exact:
-            return "exact" if exact else "estimate"
-        return "calibrated" if isinstance(scale, Calibrated) and scale.calibration.calls else "estimate"
+    def method(self, made: FittedRequest) -> str:
+        """Return how a request was counted: `exact`, `calibrated` by reported usage, or `estimate`."""
+        if self.scale.exact and made.exact:
+            return "exact"
+        return "calibrated" if made.correction else "estimate"
 
 
 def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner: tuple[str, ...]) -> Planned:
@@ -196,7 +194,7 @@ def written(planned: Planned, made: FittedRequest) -> FittedBody:
         policy=planned.policy,
         before=made.before,
         after=made.before if same else made.used,
-        method=None if same and made.before is None else planned.method(exact=made.exact),
+        method=None if same and made.before is None else planned.method(made),
         over=max(0, (made.before or 0) - room.fits) if same and room is not None and planned.policy == WARN else 0,
         passed="window-unknown" if same and room is None else "",
         budget=None if room is None else room.fits if same else room.target,

@@ -15,7 +15,7 @@ from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, family_vocabulary, file_vocabulary, vocabulary
 
-__all__ = ["DEFAULT", "BaseMeter", "Meter", "meter", "meter_for"]
+__all__ = ["DEFAULT", "BaseMeter", "Meter", "meter", "meter_for", "upper_bound"]
 
 DEFAULT = "o200k_base"
 
@@ -56,7 +56,7 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
     if given is not None and given != OTHER:
         return meter(given)
     chosen = meter(given or DEFAULT) if model is None else _of_model(model) or meter(model)
-    return chosen if chosen.exact else _upper_bound(chosen)
+    return chosen if chosen.exact else upper_bound(chosen)
 
 
 def name_of(given: object) -> str | None:
@@ -71,9 +71,10 @@ def name_of(given: object) -> str | None:
 
 
 @cache
-def _upper_bound(inner: BaseMeter) -> BaseMeter:
+def upper_bound(inner: BaseMeter) -> BaseMeter:
+    """Return the meter that counts the upper bounds of an estimate."""
     made = UpperBound(inner)
-    made.source = (_upper_bound, (inner,))
+    made.source = (upper_bound, (inner,))
     return made
 
 

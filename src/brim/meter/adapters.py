@@ -94,15 +94,16 @@ class UpperBound(BaseMeter):
         self.unit = inner.unit
         self.model = inner.model
         self.slack = self.overhead = inner.slack
-        self._inner = inner
+        self.inner = inner
+        """The estimate."""
         self._seen: tuple[int, int] | None = (0, 0)
         """The estimate and the bound of the first texts; `None` after they were compared."""
 
     def measure(self, text: str) -> int:
         """Return an upper bound on the true count; if the bound turns out to be loose, advice is logged."""
-        bound = self._inner.upper_load(text)
+        bound = self.inner.upper_load(text)
         if self._seen is not None:
-            self._compare(self._seen[0] + self._inner.load(text), self._seen[1] + bound)
+            self._compare(self._seen[0] + self.inner.load(text), self._seen[1] + bound)
         return bound
 
     def _compare(self, estimate: int, bound: int) -> None:
@@ -127,5 +128,5 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     return (
         f"brim keeps prompts within an upper bound, which is {more} % above the estimate. For an exact count,"
         f" {install}pass the path of the model's tokenizer.json as the meter, or name it in {PROJECT_FILE}: models:"
-        " {NAME: {vocabulary: tokenizer.json}}. In a session, the usage of the first answer tightens the bound."
+        " {NAME: {vocabulary: tokenizer.json}}. In a session, reported usage corrects the count."
     )

@@ -17,7 +17,7 @@ from brim.meter.schemas import ToolCounts, tool_counts
 from brim.wire import format_of, instructions, wire
 from brim.wire.base import loaded_tools, still_read
 from brim.wire.message import MEDIA, Message, Piece
-from brim.wire.remainder import LABEL, adds_unseen, shown_fields
+from brim.wire.remainder import LABEL, shown_fields
 from brim.wire.values import json_of
 
 FRAMING = Framing(per_message=3, per_name=1, reply=3)
@@ -69,8 +69,6 @@ class RequestCounter:
         """Whether ids count: only for OpenAI is it known that the model does not see them."""
         self.estimated = framing is None or template is not None
         """Whether any count so far is an estimate, including that of the framing."""
-        self.uncounted = False
-        """Whether the tokens of any part so far are known only to the provider, such as a document at an address."""
 
     def units(self, message: Message) -> int:
         """Return the tokens of one message, its framing included."""
@@ -95,13 +93,11 @@ class RequestCounter:
         if kind in MEDIA:
             media = count_media(kind, piece.text, piece.name or None, model=self.model, provider=self.provider)
             self.estimated |= not media.exact
-            self.uncounted |= not media.exact
             return media.units
         if kind == "unread":
             return 0
         sealed = kind in _SEALED and piece.name == "sealed"
         self.estimated |= sealed or kind in ("opaque", "remainder", "compaction")
-        self.uncounted |= kind == "opaque"
         return -(-len(piece.text) // _SEALED[kind]) if sealed else count(piece.text)
 
     def _id(self, id_: str) -> int:
@@ -115,7 +111,6 @@ class RequestCounter:
             InvalidValue: `fields` is not a mapping of JSON values.
         """
         shown = shown_fields(fields) if fields else {}
-        self.uncounted |= adds_unseen(fields or {})
         return sum(self.text(json_of({key: value}, f"fields {key}")) for key, value in shown.items()), not shown
 
     def tools(
@@ -132,7 +127,6 @@ class RequestCounter:
         if tools is None:
             return 0, True
         counts = self.each_tool(tools, system=system, loaded=loaded)
-        self.uncounted |= counts.served
         return counts.total, counts.exact
 
     def each_tool(

@@ -62,9 +62,6 @@ an indentation of four."""
 _BUILT_INS = {"bash": 245, "text": 700, "computer": 735}
 """Anthropic's published numbers for its own tools, by the first word of the type; the largest stands for all others."""
 
-_CLIENT_RUN = (*_BUILT_INS, "memory", "local", "shell", "apply", "cachePoint")
-"""First words of the types of tools that a provider defines and the client runs."""
-
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _FLAT_TYPES = ("string", "number", "integer", "boolean")
 _KNOWN = {"type", "description", "enum", "properties", "required", "items", "additionalProperties"}
@@ -80,8 +77,6 @@ class ToolCounts(NamedTuple):
     """Tokens of each tool."""
     exact: bool
     """Whether a published rule makes the numbers exact."""
-    served: bool = False
-    """Whether the provider runs one of them and adds its result to the prompt."""
 
     @property
     def total(self) -> int:
@@ -113,24 +108,20 @@ def tool_counts(
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
     each: list[int] = []
-    served = False
     exact = system and measured is not None and provider == "openai"
     function = _OLD_FUNCTION if measured is None else measured
     for i, entry in enumerate(tools):
         for raw in definitions([entry]):
             known = [_Tool(f"tools[{i}]", shown, provider) for shown in _shown(raw, provider, loaded)]
-            kinds = [tool.kind.partition("_")[0] for tool in known if tool.kind]
-            served = served or any(kind not in _CLIENT_RUN for kind in kinds)
             each.append(sum(tool.units(count, function, provider) for tool in known))
             exact = exact and all(tool.regular and tool.measured for tool in known)
     if not each:
         return ToolCounts(0, [], True)
     if provider == "openai":
-        return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact, served)
+        return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
     prompts = (_CLAUDE_PROMPTS[name] for name in names if name in _CLAUDE_PROMPTS)
-    return ToolCounts(
-        next(prompts, max(_CLAUDE_PROMPTS.values())) if provider == "anthropic" else _OTHER_PROMPT, each, False, served
-    )
+    once = next(prompts, max(_CLAUDE_PROMPTS.values())) if provider == "anthropic" else _OTHER_PROMPT
+    return ToolCounts(once, each, False)
 
 
 def _shown(raw: Any, provider: str, loaded: Collection[str]) -> list[Any]:

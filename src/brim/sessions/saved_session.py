@@ -13,9 +13,7 @@ from typing import Any
 from brim.errors import InvalidValue
 from brim.history.compact.plan import Compacted
 from brim.history.stable import LastFit
-from brim.meter.calibration import CallSize
 from brim.sessions.context import Context
-from brim.sessions.learning.model_meter import load_calibration
 from brim.sessions.log.cut_record import KIND as CUT
 from brim.sessions.log.cut_record import Record, changed, cut_from, grown
 from brim.sessions.settings import SessionSettings
@@ -47,10 +45,6 @@ class SavedSession:
     """The kept cut."""
     compacted: Compacted | None = None
     last: LastPrompt | None = None
-    calibration: Mapping[str, Any] | None = None
-    """The correction of the meter when the history was last counted."""
-    learnt: list[Body] = field(default_factory=list)
-    """The usage entries since then."""
     numbers: Mapping[int, int] = field(default_factory=dict)
     """The entries of the messages at the last compaction, by index, where known."""
     about: Body = field(default_factory=dict)
@@ -63,18 +57,16 @@ class SavedSession:
             InvalidType: the session was created with a caller's own meter, and none is passed.
         """
         settings, lines = self.settings, lines_of(self.settings)
-        model_meter = meter_of(settings, meter, self.calibration)
-        for body in self.learnt:
-            model_meter.record(CallSize(**body["mix"]), body["input"])
+        scale = meter_of(settings, meter)
         format, summary = settings.format or self.format, self.compacted.marked if self.compacted is not None else None
-        context = Context(model_meter.meter, self.context, format=format, summary=summary)
+        context = Context(scale, self.context, format=format, summary=summary)
         context.extend(self.messages)
         context.numbers = {**self.numbers, **dict(enumerate(self.added, start=len(self.context)))}
         held = cut_from(self.cut, context.history.turns) if lines is not None else None
         return SessionState(
             settings=settings,
             context=context,
-            model_meter=model_meter,
+            meter=scale,
             counts=self.counts,
             compacted=self.compacted,
             last=self.last,
@@ -82,7 +74,7 @@ class SavedSession:
             logged_cut=held,
         )
 
-    def change(self, settings: Mapping[str, Any], store: Store) -> None:
+    def change(self, settings: Mapping[str, Any]) -> None:
         """Change settings; if the model changes, the cut, the last prompt and the usage are dropped.
 
         Raises:
@@ -92,9 +84,7 @@ class SavedSession:
         before, self.settings = self.settings, self.settings.changed(settings)
         self._take_format(settings.get("format"))
         if self.settings.model != before.model:
-            known = load_calibration(store, self.settings.model)
-            self.cut, self.last, self.learnt, self.counts.measured = None, None, [], ()
-            self.calibration = None if known is None else known.to_dict()
+            self.cut, self.last, self.counts.measured = None, None, ()
 
     def _take_format(self, given: Format | None) -> None:
         """Set the format, unless the session has messages in another one."""
@@ -120,21 +110,16 @@ class SavedSession:
             self.format, self.cut = body["format"], None
             self.numbers = {int(at): number for at, number in body["numbers"].items()}
             self.compacted = Compacted.from_dict(body["compacted"]) if body["compacted"] else None
-            self.last, self.calibration, self.learnt = None, body["calibration"], []
+            self.last = None
         elif kind == CUT:
             self.cut = changed(self.cut, body)
         elif kind == "prompt":
             length = body.get("held")
             self.cut = None if length is None or self.cut is None else grown(self.cut, length)
-            self.last = LastPrompt(body["used"], body["units"], body["categories"], body.get("exact", True))
-            self.last = self.last._replace(correction=body.get("correction", 0))
-        elif kind in ("usage", "note"):
-            if "calibration" in body:
-                self.calibration, self.learnt = body["calibration"], []
-            elif "mix" in body:
-                self.learnt.append(body)
-            if self.last is not None and "units" in body:
-                self.last = self.last._replace(units=body["units"])
+            counted = body["used"] - body.get("correction", 0)
+            self.last = LastPrompt(counted, body["units"], body["categories"], body.get("exact", True))
+        elif kind == "note" and self.last is not None and "units" in body:
+            self.last = self.last._replace(units=body["units"])
         if "settings" in body:
             self.settings = SessionSettings.from_dict(body["settings"])
 
@@ -155,7 +140,6 @@ def read(store: Store, session: str) -> SavedSession | None:
             session,
             SessionSettings.from_dict(first[0].body["settings"]),
             created=row.created,
-            calibration=first[0].body["calibration"],
             counts=Counts.from_dict(row.meta.get("counts", {})),
             about={name: value for name, value in row.meta.items() if name not in ("status", "counts")},
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar, Unpack
@@ -23,20 +22,19 @@ from brim.history.result import Fitted
 from brim.history.stable import LastFit
 from brim.history.turns import copied
 from brim.meter import BaseMeter, Meter
-from brim.meter.calibration import Calibration
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions import compaction, recall_tool
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.learning.model_meter import SentPrompt, load_calibration, save_calibration
+from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.saved_session import SavedSession, read
-from brim.sessions.session_step import SessionStep, corrected
+from brim.sessions.session_step import SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
@@ -107,8 +105,7 @@ class Session:
         """
         check_options(options, SessionOptions)
         kept, self._owned = opened_store(store)
-        calibration = load_calibration(kept, model) if log else None
-        state = SessionState.new(window, model, meter, calibration, options)
+        state = SessionState.new(window, model, meter, options)
         name = uuid4().hex if id is None else id
         notifier = Notifier(name, model, options.get("clock", time.time), observers, on_notice)
         capture = options.get("capture", False)
@@ -173,7 +170,7 @@ class Session:
             Conflict: another writer has written since it was read.
         """
         made, before = cls.__new__(cls), saved.settings
-        saved.change(settings, store)
+        saved.change(settings)
         clock = settings.get("clock", time.time)
         notifier = Notifier(saved.id, saved.settings.model, clock, more["observers"], more["on_notice"])
         journal, state = Journal(store, saved.id, saved.number), saved.state(more["meter"])
@@ -223,7 +220,7 @@ class Session:
 
     def __dir__(self) -> list[str]:
         return [
-            *("add", "answer_recall", "budget", "calibration", "close", "compact", "estimate", "format", "id"),
+            *("add", "answer_recall", "budget", "close", "compact", "estimate", "format", "id"),
             *("messages", "meter", "notices", "open", "plan_compaction", "prompt", "recall"),
             *("recall_tool", "record_usage", "refused", "restart", "search", "settings", "status", "store"),
         ]
@@ -241,7 +238,7 @@ class Session:
             SessionExists: the store has a session of this id.
         """
         state = self._state
-        first = {"settings": state.settings.to_dict(), "calibration": state.model_meter.to_dict()}
+        first = {"settings": state.settings.to_dict()}
         try:
             self._journal.write([("note", first), *also], self._meta(state))
         except Conflict as error:
@@ -269,13 +266,8 @@ class Session:
 
     @property
     def meter(self) -> BaseMeter:
-        """The meter, corrected by reported usage."""
-        return self._state.model_meter.meter
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """The learned correction of the meter; `None` if the meter is exact."""
-        return self._state.model_meter.calibration
+        """The meter."""
+        return self._state.meter
 
     @property
     def logs_messages(self) -> bool:
@@ -380,11 +372,9 @@ class Session:
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.settings.budget if budget is None else min(step.state.settings.budget, budget)
-            fitted = step.prompt(parts, most, reported=step.state.reported, capture=self._capture)
-            if step.state.last is not None and step.state.last.correction:
-                fitted.used, fitted.budget = step.state.last.used, most
-            apart = None if self.format == "openai" else system
-            step.state.model_meter.sent = SentPrompt(fitted.messages, tools, apart, self.format, fitted.used, fields)
+            fitted = step.prompt(parts, most, capture=self._capture)
+            if (used := corrected(fitted.used, step.state.reported)) != fitted.used:
+                fitted.used, fitted.budget = used, most
             return fitted
 
         return self.make(change)
@@ -474,11 +464,18 @@ class Session:
             InvalidValue: it is none of these.
         """
         told = reported(usage, input_tokens=input_tokens, output_tokens=output_tokens, cached_tokens=cached_tokens)
-
-        if self.make(lambda step: step.learn(told)):
-            with suppress(StoreError):  # It is in the log; other sessions learn it at the next recount.
-                save_calibration(self.store, self.settings.model, self._state.model_meter.calibration)
+        self.make(lambda step: step.learn(told))
         return told
+
+    def measure(self, counted: int, reported: int, cleared: int) -> None:
+        """Correct the following counts by what the provider reported for a prompt; it is logged with the next one."""
+        with self._lock:
+            self._state.counts.measured = [counted, reported, cleared]
+
+    @property
+    def measured(self) -> bool:
+        """Whether reported usage corrects its counts."""
+        return self._state.reported is not None
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
         """Record that the last prompt was refused as too long, and return the smaller budget for later prompts."""
@@ -622,8 +619,7 @@ class Session:
         saved = read(journal.store, self.id)
         if saved is None:
             raise journal.purged()
-        sent, self._state = self._state.model_meter.sent, saved.state(self._meter)
-        self._state.model_meter.sent = sent
+        self._state = saved.state(self._meter)
         journal.number = saved.number
         self.reloads += 1
 

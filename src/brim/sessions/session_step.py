@@ -7,7 +7,7 @@ written. Messages are added to the shared context, so `Session` removes them if 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from brim.errors import InvalidValue, NoProgress
@@ -19,7 +19,7 @@ from brim.receipts.receipt import handle
 from brim.sessions import compaction
 from brim.sessions.context import DroppedTurn
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import ReportedSize
+from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
@@ -101,17 +101,13 @@ class SessionStep:
     """What the store's list of sessions shows instead of the status."""
 
     def count_by(self, meter: BaseMeter) -> None:
-        """Count with another meter, for callers that learn how the model counts."""
+        """Count with another meter; what was reported for a count of the old one no longer applies."""
         state = self.state
-        if state.model_meter.use(meter):
-            self._recount()
-            self.lines.append(("note", {"calibration": state.model_meter.to_dict(), "units": state.context.units}))
-
-    def _recount(self) -> None:
-        """Count the history again."""
-        state = self.state
-        state.show(state.context.messages)
-        state.last = None if state.last is None else state.last._replace(units=state.context.units)
+        if meter is not state.meter:
+            state.meter, state.counts.measured = meter, ()
+            state.show(state.context.messages)
+            state.last = None if state.last is None else state.last._replace(units=state.context.units)
+            self.lines.append(("note", {"units": state.context.units}))
 
     def add(self, given: Sequence[Any]) -> None:
         """Add messages at the end, before other entries of the step.
@@ -124,7 +120,7 @@ class SessionStep:
             given, had, state.settings.format or (context.history.turns.wire.name if had else format_of(given))
         )
         format = wire(state.settings.format or format_of(given) or context.history.turns.wire.name)
-        cap, meter = state.settings.longest_result, state.model_meter.meter
+        cap, meter = state.settings.longest_result, state.meter
         sent = list(given)
         if cap is not None:
             sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
@@ -148,7 +144,6 @@ class SessionStep:
         parts: FixedParts,
         budget: int,
         *,
-        reported: ReportedSize | None = None,
         start: int = 0,
         pin: Sequence[int | str] = (),
         capture: bool = False,
@@ -158,7 +153,6 @@ class SessionStep:
         Args:
             parts: the parts outside the history.
             budget: tokens as the provider counts them.
-            reported: the size of an earlier prompt, which corrects the count of this one.
             start: tokens by which its system messages are longer than those of the session.
             pin: the indexes of messages that stay, and texts in messages that stay.
             capture: whether the receipt's JSON contains the messages.
@@ -166,9 +160,9 @@ class SessionStep:
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        state, most = self.state, budget
+        state, most, reported = self.state, budget, self.state.reported
         estimate = state.estimate(parts)
-        self.warn(corrected(estimate + start, reported) + (state.counts.drift if reported is None else 0))
+        self.warn(corrected(estimate + start, reported))
         budget = max(0, (budget if reported is None else reported.budget(budget)) - start)
         state.last_fit = state.last_fit._replace(correction="" if reported is None else reported.reason(most))
         if state.counts.ceiling is not None:
@@ -202,9 +196,10 @@ class SessionStep:
         categories = state.spent(parts, fitted, placed, used, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, used)
-        more = used - placed.used
-        state.last = LastPrompt(used, context.units, categories, parts.extra(context)[1] and not more, more)
-        self._report_prompt(placed, most if more else placed.budget, left=left, cut=cut, capture=capture)
+        state.last = LastPrompt(placed.used + start, context.units, categories, parts.extra(context)[1])
+        self._report_prompt(
+            placed, most if used != placed.used else placed.budget, used, left=left, cut=cut, capture=capture
+        )
         return placed
 
     def warn(self, estimate: int) -> None:
@@ -270,37 +265,26 @@ class SessionStep:
         if self.number is not None:
             self.lines.append(("compaction", compaction_entry(state, trigger)))
 
-    def learn(self, usage: ReportedUsage) -> bool:
-        """Learn from reported usage, and return whether the history was counted again."""
-        state, recount, mix = self.state, False, None
-        state.counts.cleared, state.counts.compacted = usage.cleared, state.counts.compacted + usage.compacted
-        if usage.read is not None and usage.sent is not None:
-            used = state.last.used if state.last is not None else None
+    def learn(self, usage: ReportedUsage) -> None:
+        """Correct the following counts by reported usage."""
+        state, counts = self.state, self.state.counts
+        counts.cleared, counts.compacted = usage.cleared, counts.compacted + usage.compacted
+        if usage.read is not None:
+            counts.reported = usage.read
             if state.last is not None:
-                state.counts.measured = [state.last.used - state.last.correction, usage.sent]
-            state.counts.reported = usage.read
-            state.counts.drift = max(0, usage.read - used) if used is not None else 0
-            mix = state.model_meter.sent_size()
-            if mix is not None:
-                recount = state.model_meter.record(mix, usage.sent, used)
-            if recount:
-                self._recount()
+                counts.measured = [state.last.counted, usage.read, usage.cleared]
+                counts.peak = max(counts.peak, corrected(state.last.counted, state.reported))
             if usage.read >= state.settings.window.warning:
                 self.warn(usage.read)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
         if usage.passes == 1:
             del body["passes"]
-        if recount:
-            body |= {"calibration": state.model_meter.to_dict(), "units": state.context.units}
-        elif mix is not None:
-            body["mix"] = asdict(mix)
         self.lines.append(("usage", body))
-        return recount
 
     def refuse(self, overflow: Overflow, *, retried: bool) -> None:
         """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
-        last = state.last.used - state.last.correction if state.last is not None else state.budget
+        last = state.last.counted if state.last is not None else state.budget
         if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
@@ -344,24 +328,24 @@ class SessionStep:
             return None
         state.counts.compactions += 1
         replaced = state.noted.missing
-        line, unit = state.settings.line(budget), state.model_meter.meter.unit
+        line, unit = state.settings.line(budget), state.meter.unit
         reason = f"{before:,} {unit} reached the limit of {line:,}; {replaced:,} messages were shortened or left out"
         self._report_compaction("line", before, placed.used, replaced, reason)
         return {"before": before, "after": placed.used, "replaced": replaced, "reason": reason}
 
     def _report_prompt(
-        self, placed: Fitted, budget: int, *, left: bool, cut: Mapping[str, Any] | None, capture: bool
+        self, placed: Fitted, budget: int, used: int, *, left: bool, cut: Mapping[str, Any] | None, capture: bool
     ) -> None:
-        """Add the log entries and the event of a prompt."""
+        """Add the log entries and the event of a prompt of `used` tokens by the provider's count."""
         state = self.state
         assert state.last is not None
-        categories, used = dict(state.last.categories), state.last.used
+        categories = dict(state.last.categories)
         fields: dict[str, Any] = {"truncated": left, "categories": categories}
         if state.settings.options["stable"]:
             fields["stable_prefix"] = placed.stable_prefix
         if self.number is not None:
             self.log_cut()
-            self.lines.append(("prompt", self._entry(placed, budget, fields, cut, capture=capture)))
+            self.lines.append(("prompt", self._entry(placed, budget, used, fields, cut, capture=capture)))
         self.events.append(("prompt_assembled", {"used_tokens": used, "budget_tokens": budget, **fields}))
 
     def log_cut(self) -> None:
@@ -376,16 +360,23 @@ class SessionStep:
         state.logged_cut = held
 
     def _entry(
-        self, placed: Fitted, budget: int, fields: Mapping[str, Any], cut: Mapping[str, Any] | None, *, capture: bool
+        self,
+        placed: Fitted,
+        budget: int,
+        used: int,
+        fields: Mapping[str, Any],
+        cut: Mapping[str, Any] | None,
+        *,
+        capture: bool,
     ) -> dict[str, Any]:
         """Return the log entry of a prompt, without the usual values of `PROMPT`; captured prompts have the receipt."""
         state = self.state
         assert state.last is not None
         body: dict[str, Any] = {
-            "used": state.last.used,
-            "correction": state.last.correction,
+            "used": used,
+            "correction": used - state.last.counted,
             "budget": budget,
-            "unit": state.model_meter.meter.unit,
+            "unit": state.meter.unit,
             "exact": state.exact,
             "messages": len(placed.messages),
             **fields,
@@ -398,11 +389,6 @@ class SessionStep:
             body["receipt"] = placed.receipt.to_dict()
             body["sent"] = folded(placed.messages, state.context.messages)
         return body
-
-
-def corrected(tokens: int, reported: ReportedSize | None) -> int:
-    """Return a count of the meter as the provider would count it."""
-    return tokens if reported is None else tokens + reported.correction(tokens)
 
 
 def _with_room(parts: FixedParts, state: SessionState, budget: int) -> FixedParts:
@@ -438,6 +424,5 @@ def compaction_entry(state: SessionState, trigger: str) -> dict[str, Any]:
         "numbers": {str(at): number for at, number in state.context.numbers.items()},
         "format": state.context.history.turns.format,
         "compacted": state.compacted.to_dict() if state.compacted is not None else None,
-        "calibration": state.model_meter.to_dict(),
         "settings": state.settings.to_dict(),
     }

@@ -12,14 +12,11 @@ from brim.history.prompt import sent_messages
 from brim.history.regret import answered_calls, shown_results
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
-from brim.meter import DEFAULT, name_of
-from brim.meter.calibration import Calibration
+from brim.meter import DEFAULT, BaseMeter, meter_for, name_of
 from brim.meter.window import Window
 from brim.sessions.context import Context, NotedTurns
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.model_meter import TOKENS, ModelMeter
-from brim.sessions.learning.reported_size import ReportedSize
-from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.reported_size import ReportedSize, corrected
 from brim.sessions.recall_tool import NAME as RECALL
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
@@ -42,10 +39,8 @@ class Counts:
     """Whether the last prompt was at or above the warning line."""
     reported: int | None = None
     """Tokens of the last prompt as the provider counted them."""
-    drift: int = 0
-    """Tokens by which that exceeds brim's count."""
     measured: Sequence[int] = ()
-    """The last prompt that the provider counted: its tokens by brim's meter, and as the provider counted them."""
+    """The last prompt that the provider counted: its tokens by brim's meter, by the provider, and those cleared."""
     wait: int = 0
     """The history size from which a summary is tried again, after one that saved nothing."""
     cut: int = 0
@@ -96,14 +91,13 @@ _SHOWN = tuple(slot.name for slot in fields(Status) if slot.name in _NAMES and s
 class LastPrompt(NamedTuple):
     """The numbers of the last prompt."""
 
-    used: int
+    counted: int
+    """Its tokens by brim's meter."""
     units: int
     """Tokens of the whole history at that time."""
     categories: Mapping[str, int]
     exact: bool = True
     """Whether the count is exact, including that of the parts outside the history, such as tools."""
-    correction: int = 0
-    """Tokens of `used` that the meter did not count; the provider reported more for an earlier prompt."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +106,7 @@ class SessionState:
 
     settings: SessionSettings
     context: Context
-    model_meter: ModelMeter
+    meter: BaseMeter
     counts: Counts = field(default_factory=Counts)
     compacted: Compacted | None = None
     last: LastPrompt | None = None
@@ -131,7 +125,6 @@ class SessionState:
         window: Window | int | None,
         model: str | None,
         meter: Any,
-        calibration: Calibration | None,
         options: Mapping[str, Any],
     ) -> SessionState:
         """Return the first state of a new session.
@@ -143,13 +136,13 @@ class SessionState:
         known = DEFAULT if meter is None and model is None else name_of(meter)
         own = meter is not None and known is None
         settings = SessionSettings.of(window, model, meter=known, own_meter=own, options=options)
-        model_meter = ModelMeter(meter, model, calibration)
-        context = Context(model_meter.meter, format=settings.format)
-        return cls(settings=settings, context=context, model_meter=model_meter, last_fit=LastFit(lines_of(settings)))
+        scale = meter_of(settings, meter)
+        context = Context(scale, format=settings.format)
+        return cls(settings=settings, context=context, meter=scale, last_fit=LastFit(lines_of(settings)))
 
     def copy(self) -> SessionState:
         """Return a copy that can be changed independently; both share the context."""
-        return replace(self, counts=replace(self.counts), model_meter=self.model_meter.copy())
+        return replace(self, counts=replace(self.counts))
 
     @property
     def budget(self) -> int:
@@ -161,17 +154,13 @@ class SessionState:
     def exact(self) -> bool:
         """Whether prompts are counted exactly, including the chat format, which not all providers publish."""
         known = not self.context.history.turns.chat.estimated
-        return self.model_meter.meter.exact and known and (self.last is None or self.last.exact)
+        agrees = self.reported is None or self.reported.agrees
+        return self.meter.exact and known and agrees and (self.last is None or self.last.exact)
 
     @property
     def reported(self) -> ReportedSize | None:
-        """The size by which counts are corrected, if reported usage does not correct the meter itself."""
-        meter = self.model_meter.meter
-        if self.model_meter.learns or meter.unit not in TOKENS or not self.counts.measured:
-            return None
-        counted, sent = self.counts.measured
-        size = ReportedSize(counted=counted, reported=sent, sent=RequestInput(messages=()), scale=meter)
-        return size if size.plausible else None
+        """The size of the last prompt that the provider counted, which corrects counts; `None` if unknown."""
+        return ReportedSize.of(self.counts.measured, self.meter)
 
     def plan_summary(self, room: int) -> CompactionPlan | None:
         """Return what a summary should replace within `room` tokens; `None` if it would save nothing."""
@@ -182,11 +171,10 @@ class SessionState:
         return plan(turns, meter=turns.meter, room=room, previous=self.compacted, **chosen)
 
     def show(self, messages: list[Any]) -> None:
-        """Continue with other messages and the meter's current correction; a matching cut is kept."""
-        self.model_meter.recount()
+        """Continue with other messages; a matching cut is kept."""
         summary = None if self.compacted is None else self.compacted.marked
         self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
-        self.replace_context(self.context.anew(self.model_meter.meter, messages, summary), self.last_fit)
+        self.replace_context(self.context.anew(self.meter, messages, summary), self.last_fit)
 
     def replace_context(self, context: Context, last_fit: LastFit) -> None:
         """Continue with another context, of which nothing has been sent."""
@@ -197,10 +185,10 @@ class SessionState:
         return max(0, self.context.units + parts.units(self.context) - self.counts.saved)
 
     def used(self) -> int:
-        """Return the tokens of the last prompt and of messages added since then."""
+        """Return the tokens of the last prompt and of messages added since then, corrected by reported usage."""
         if self.last is None:
             return self.context.units
-        return max(0, self.last.used + self.context.units - self.last.units)
+        return corrected(max(0, self.last.counted + self.context.units - self.last.units), self.reported)
 
     def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, used: int, *, whole: bool) -> dict[str, int]:
         """Return the tokens of a prompt by category; they add up to its corrected size `used`."""
@@ -210,10 +198,7 @@ class SessionState:
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used
-        if used != placed.used:  # A correction does not say which part was counted wrongly.
-            sums = {name: units * used // max(1, placed.used) for name, units in sums.items()}
-        sums["framing"] = used - sum(units for name, units in sums.items() if name != "framing")
-        return {name: sums[name] for name in CATEGORIES if sums.get(name)}
+        return shares(sums, placed.used, used)
 
     def record_removed_results(self, sent: Sequence[Any]) -> None:
         """Record which results the newest cut removed, to notice calls that request one again."""
@@ -246,14 +231,16 @@ class SessionState:
 
     def status(self, session: str) -> Status:
         """Return how full its context is."""
-        counts, settings, meter = self.counts, self.settings, self.model_meter.meter
-        categories = dict(self.context.categories() if self.last is None else self.last.categories)
-        if (more := self.used() - sum(categories.values())) and self.last is not None:
-            categories["new"] = more
+        counts, settings, last = self.counts, self.settings, self.last
+        categories = self.context.categories()
+        if last is not None:
+            categories = shares(last.categories, sum(last.categories.values()), corrected(last.counted, self.reported))
+            if more := self.used() - sum(categories.values()):
+                categories["new"] = more
         return Status(
             session=session,
             model=settings.model,
-            unit=meter.unit,
+            unit=self.meter.unit,
             exact=self.exact,
             used=self.used(),
             budget=self.budget,
@@ -270,8 +257,18 @@ def lines_of(settings: SessionSettings) -> Stable | None:
     return Stable(high=settings.high, low=settings.low) if settings.options["stable"] else None
 
 
-def meter_of(settings: SessionSettings, meter: Any, calibration: Mapping[str, Any] | None) -> ModelMeter:
-    """Return the meter of an opened session, with the correction in its log.
+def shares(sums: Mapping[str, int], total: int, used: int) -> dict[str, int]:
+    """Return tokens by category so that they add up to a corrected size.
+
+    A correction does not say which part was counted wrongly.
+    """
+    made = dict(sums) if used == total else {name: units * used // max(1, total) for name, units in sums.items()}
+    made["framing"] = used - sum(units for name, units in made.items() if name != "framing")
+    return {name: made[name] for name in CATEGORIES if made.get(name)}
+
+
+def meter_of(settings: SessionSettings, meter: Any) -> BaseMeter:
+    """Return the meter of a session.
 
     Raises:
         InvalidType: the session was created with a caller's own meter, and none is passed.
@@ -279,5 +276,4 @@ def meter_of(settings: SessionSettings, meter: Any, calibration: Mapping[str, An
     given = settings.meter if meter is None else meter
     if given is None and settings.own_meter:
         raise InvalidType("meter", meter, "passed again, because this session was created with your own meter")
-    known = Calibration.from_dict(calibration) if calibration is not None else None
-    return ModelMeter(given, settings.model, known)
+    return meter_for(given, settings.model if given is None else None)

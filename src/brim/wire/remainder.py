@@ -70,12 +70,6 @@ BODY_FIELDS = {
 }
 """Fields of a body, by path, that the model does not read, and that are not counted, however long."""
 
-_UNSEEN = {
-    *("previousresponseid", "previousinteractionid", "conversation", "prompt", "container", "cachedcontent"),
-    *("contextmanagement", "websearchoptions", "searchparameters", "plugins", "mcpservers", "datasources"),
-}
-"""Fields of a body with which a provider adds or drops text."""
-
 _BY_VALUE = ("thinking", "result", *MEDIA)
 """Kinds of pieces whose place contains more text than the piece counts."""
 
@@ -112,11 +106,6 @@ def with_remainder(message: Message, index: int) -> Message:
     if state == _UNKNOWN:
         report(left, ())
     return message._replace(pieces=(*message.pieces, *found)) if found else message
-
-
-def adds_unseen(fields: Mapping[str, Any]) -> bool:
-    """Return whether a field makes the provider add or drop text that the model sees."""
-    return any(value and folded(key) in _UNSEEN for key, value in fields.items())
 
 
 def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:

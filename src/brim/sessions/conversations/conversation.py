@@ -20,7 +20,7 @@ from brim.meter import BaseMeter
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import ReportedSize
+from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.windows import Room
 from brim.sessions.log.cut_record import folded
@@ -86,8 +86,6 @@ class Conversation:
         """Held during a fit."""
         self.size = 0
         """Bytes of its newest request, approximately."""
-        self.reported: ReportedSize | None = None
-        """The size of its newest prompt, if the provider reported it."""
         self.auto = False
         """Whether it is found by its first messages, because the caller gave it no name."""
         self.found_by = ""
@@ -202,19 +200,19 @@ class Conversation:
         count = added.units + sum(beside.values()) + start
         expected = state.estimate(parts) + start
         fits = most is None and not state.context.history.has_surplus_media
-        fits = fits and expected + self.correction(expected) <= room.fits
+        fits = fits and corrected(expected, state.reported) <= room.fits
         made = FittedRequest(
             messages=listed(request.messages),  # Not copied: there may be tens of thousands.
             places=range(len(request.messages)),
             input=request,
-            correction=self.correction(count),
+            correction=corrected(count, state.reported) - count,
             room=room,
             start=start,
             session=self.session if self.logged else None,
         )
         regret = state.counts.regrets()
         made.regret = regret["calls"] - had["calls"], regret["tokens"] - had["tokens"]
-        made.exact = exact and state.exact and not made.correction
+        made.exact = exact and state.exact
         turns = state.context.history.turns
         made.before = count + made.correction + sum(repair.units for repair in turns.repairs)
         is_valid = room.window == ENDLESS or not (turns.repairs or turns.pairs.open or turns.idle(()))
@@ -240,7 +238,7 @@ class Conversation:
         new = list(messages[had or 0 :])
         if request.changes:
             new = [jsonable(raw) for raw in new]
-        before, units = context.units, self._units[1] if self._units[0] is step.state.model_meter.meter else None
+        before, units = context.units, self._units[1] if self._units[0] is step.state.meter else None
         if had is None:
             step.restart(new, CHANGED)
             before, units = 0, 0
@@ -261,16 +259,16 @@ class Conversation:
         cuts = state.counts.compactions
         has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
-        fitted = step.prompt(parts, target, reported=self.reported, start=made.start, pin=pin, capture=self._capture)
+        fitted = step.prompt(parts, target, start=made.start, pin=pin, capture=self._capture)
         made.fitted = fitted
         sent = fitted.messages
         if request.system and session.format == "openai":
             sent = sent[1:]  # The caller sends it separately.
         self._place(made, sent, added)
         whole = (made.before or 0) - made.correction
-        made.correction = self.correction(fitted.used + made.start)
+        counted = fitted.used + made.start
+        made.correction = corrected(counted, state.reported) - counted
         made.before = whole + made.correction
-        made.exact = made.exact and self.reported is None
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
         if made.room is not None and target < made.room.target:
             made.room = replace(made.room, target=target)
@@ -312,7 +310,7 @@ class Conversation:
         status = {
             "used": made.used,
             "budget": None if room is None else room.target,
-            "unit": state.model_meter.meter.unit,
+            "unit": state.meter.unit,
             "exact": made.exact,
             "messages": len(fitted.messages),
             "truncated": True,
@@ -335,16 +333,9 @@ class Conversation:
         step.lines.append(("prompt", {**status, **receipt}))
         step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 
-    def correction(self, tokens: int) -> int:
-        """Return the tokens to add to a count of the whole request."""
-        return 0 if self.reported is None else self.reported.correction(tokens)
-
     def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
         """Record the tokens that the provider reported for the newest prompt, and those that it cleared first."""
-        counted = (request.used or 0) - request.correction
-        sent = replace(request.input, messages=request.messages)
-        size = ReportedSize(counted=counted, reported=tokens, cleared=cleared, sent=sent, scale=self.session.meter)
-        self.reported = size if size.plausible else None
+        self.session.measure((request.used or 0) - request.correction, tokens, cleared)
 
     def refused(self, overflow: Overflow) -> None:
         """Log that the newest prompt was refused as too long; later ones stay below its size."""

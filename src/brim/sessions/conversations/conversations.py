@@ -31,8 +31,7 @@ from brim.sessions.conversations.conversation import (
 )
 from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
-from brim.sessions.learning.meters import Meters, RequestSize
-from brim.sessions.learning.model_meter import SentPrompt
+from brim.sessions.learning.meters import RequestSize, count_request, doubt, request_meter
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -103,10 +102,8 @@ class Conversations:
         self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
         """The store, for uses in which a failure must not stop a request."""
-        self.windows = Windows(self.store)
+        self.windows = Windows()
         """The learned windows of models."""
-        self.meters = Meters(self._store)
-        """The learned meters of models."""
         given: dict[str, Any] = {"summarise": summarise, "observers": checked_observers(observers)}
         self._notifier = Notifier("", model, time.time, (), on_notice)
         self._settings, self._log = {**given, **settings}, log
@@ -211,7 +208,7 @@ class Conversations:
         limits = self._limits if limits is None else limits
         chosen = meter if meter is not None else self._meter
         scope = LearningScope(request.model, request.owner, server)
-        scale = self.meters.meter(scope, chosen)
+        scale = request_meter(request.model, chosen)  # type: ignore[arg-type]
         room = self.windows.room(scope, limits, request.answer, exact=scale.exact)
         return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
@@ -221,7 +218,7 @@ class Conversations:
         Raises:
             InvalidValue: a message or a tool is invalid.
         """
-        return self.meters.count(request, plan.scale)
+        return count_request(request, plan.scale)
 
     def fit(
         self,
@@ -296,7 +293,6 @@ class Conversations:
             DoesNotFit: what has to stay is larger than the budget, even by the estimate of an unknown model.
         """
         with conversation.lock:
-            self._recount(conversation, plan)
             try:
                 return conversation.fit(request, room, plan.scale, most)
             except DoesNotFit:
@@ -305,25 +301,12 @@ class Conversations:
             try:  # With less room for the answer.
                 return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
             except DoesNotFit:
-                doubt = self.meters.doubt(plan.scope, plan.chosen, request)
-                if doubt <= 1:
+                doubtful = 1.0 if conversation.session.measured else doubt(request, plan.scale)
+                if doubtful <= 1:
                     raise
-                # It is only the upper bound of an unknown model that does not fit. The answer or a refusal will tell.
-                allowed = int(room.most * doubt)
+                # It is only the upper bound of an estimate that does not fit. The answer or a refusal will tell.
+                allowed = int(room.most * doubtful)
                 return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
-
-    def _recount(self, conversation: Conversation, plan: RequestPlan) -> None:
-        """Count the newest prompt of a conversation again if its meter has changed."""
-        known, scale = conversation.reported, plan.scale
-        if known is not None and known.scale is not scale:
-            conversation.reported = known.recounted(lambda it: self.meters.count(it, scale).tokens, scale)
-
-    def _calibrate(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> None:
-        sent, used = request.input, request.used
-        if used is not None:
-            apart = None if sent.format == "openai" else sent.system
-            known = (apart, sent.format or "openai", used - request.correction, sent.fields)
-            self.meters.learn(plan.scope, plan.chosen, SentPrompt(request.messages, sent.tools, *known), tokens)
 
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model accepts, and how it counts."""
@@ -331,10 +314,7 @@ class Conversations:
         window = request.room.window if request.room is not None else None
         if request.report is not None:
             request.report(request, overflow.sent or 0, 0)
-        learns = overflow.sent is not None and self.meters.learns(plan.scope, plan.chosen)
-        if learns and overflow.sent:
-            self._calibrate(request, plan, overflow.sent)
-        self.windows.refused(plan.scope, overflow, request.used or 0, window, learns=learns)
+        self.windows.refused(plan.scope, overflow, request.used or 0, window)
 
     def _shrunk(
         self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None
@@ -371,7 +351,6 @@ class Conversations:
         self.windows.record_accepted(plan.scope, request.used or 0, tokens)
         if request.room is not None and request.answer is None:
             self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
-        self._calibrate(request, plan, told.sent)
 
     def _find(
         self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room

@@ -10,8 +10,7 @@ from brim.files.json_strings import map_strings
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.receipts.receipt import Receipt
-from brim.sessions.learning.model_meter import TOKENS
-from brim.sessions.learning.reported_size import PLAUSIBLE
+from brim.sessions.learning.reported_size import PLAUSIBLE, TOKENS
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits

@@ -7,20 +7,19 @@ excess is attributed to the texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from brim.meter import BaseMeter
-from brim.sessions.learning.request_input import RequestInput
 
+_EIGHTH = 8
+"""An eighth of the new part is added, since it may be text of another kind. Structure is at most an eighth."""
 _SHORTER = 50
 """For a shorter prompt, a fiftieth is added: the reported tokens may be unevenly distributed."""
-_NEW = 8
-"""An eighth of the new part is added, since it may be text of another kind."""
-_STRUCTURE = 8
-"""Tools, ids and metadata are assumed to take at most an eighth of a prompt."""
 PLAUSIBLE = 3
 """The largest plausible factor between the provider's count and brim's count of the same prompt."""
+TOKENS = ("tokens", "units")
+"""Units that are comparable with a provider's tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,47 +28,45 @@ class ReportedSize:
 
     counted: int
     reported: int
-    sent: RequestInput
-    """The prompt, to be counted again by another meter."""
     scale: BaseMeter
     """The meter that counted it."""
     cleared: int = 0
     """Tokens that the provider cleared before it counted; it will also clear them from the next prompt."""
 
-    @property
-    def plausible(self) -> bool:
-        """Whether both numbers can belong to the same prompt."""
-        reported = self.reported + self.cleared
-        return 0 < self.counted <= reported * PLAUSIBLE and reported <= self.counted * PLAUSIBLE
+    @classmethod
+    def of(cls, measured: Sequence[int], scale: BaseMeter) -> ReportedSize | None:
+        """Return the size in these numbers: counted, reported, cleared; `None` if they cannot be of the same prompt."""
+        if not measured or scale.unit not in TOKENS:
+            return None
+        counted, reported, cleared = measured
+        sent = reported + cleared
+        possible = 0 < counted <= sent * PLAUSIBLE and sent <= counted * PLAUSIBLE
+        return cls(counted=counted, reported=reported, cleared=cleared, scale=scale) if possible else None
 
     @property
-    def _agrees(self) -> bool:
+    def agrees(self) -> bool:
         """Whether no correction is needed: the meter counts exactly, and the report is not above its count.
 
         A lower report omits something; for example, a proxy may omit cached tokens.
         """
         return self.scale.exact and self.reported <= self.counted and not self.cleared
 
-    def recounted(self, count: Callable[[RequestInput], int], scale: BaseMeter) -> ReportedSize:
-        """Return this size with its prompt counted by another meter."""
-        return replace(self, counted=count(self.sent), scale=scale)
-
-    def correction(self, tokens: int) -> int:
-        """Return the tokens to add to the count of a prompt that shares most of its content with this one."""
+    def corrected(self, tokens: int) -> int:
+        """Return the count of a prompt that shares most of its content with this one, as the provider would count."""
         excess, new = self.reported - self.counted, tokens - self.counted
-        if self._agrees:
-            return 0
+        if self.agrees:
+            return tokens
         if new >= 0:
-            return excess + new // _NEW
-        return excess if self._is_structure else min(self._share(tokens), self.reported) - tokens
+            return tokens + excess + new // _EIGHTH
+        return tokens + excess if self._is_structure else min(self._share(tokens), self.reported)
 
     def budget(self, tokens: int) -> int:
         """Return the largest count whose corrected value is at most `tokens`."""
         excess, new = self.reported - self.counted, tokens - self.reported
-        if self._agrees:
+        if self.agrees:
             return tokens
         if new >= 0:
-            return self.counted + new * _NEW // (_NEW + 1)
+            return self.counted + new * _EIGHTH // (_EIGHTH + 1)
         if self._is_structure:
             return tokens - excess
         return tokens * self.counted * _SHORTER // (self.reported * _SHORTER + self.counted)
@@ -78,7 +75,7 @@ class ReportedSize:
         """Return in words why the budget is not `tokens`; empty if it is."""
         if (budget := self.budget(tokens)) == tokens:
             return ""
-        spare = f", and adds 1/{_NEW} to the count of new text" if tokens > self.reported else ""
+        spare = f", and adds 1/{_EIGHTH} to the count of new text" if tokens > self.reported else ""
         return (
             f"a budget of {tokens:,} is {budget:,} by brim's count: of the last prompt,"
             f" the provider counted {self.reported:,} {self.scale.unit}, brim {self.counted:,}{spare}"
@@ -87,8 +84,13 @@ class ReportedSize:
     @property
     def _is_structure(self) -> bool:
         """Whether structure explains the difference."""
-        return 0 <= self.reported - self.counted <= self.counted // _STRUCTURE
+        return 0 <= self.reported - self.counted <= self.counted // _EIGHTH
 
     def _share(self, tokens: int) -> int:
         """Return an upper bound for the size of a shorter prompt, by its share of this one."""
         return -(-tokens * (self.reported * _SHORTER + self.counted) // (self.counted * _SHORTER))
+
+
+def corrected(tokens: int, reported: ReportedSize | None) -> int:
+    """Return a count of the meter as the provider would count it."""
+    return tokens if reported is None else reported.corrected(tokens)

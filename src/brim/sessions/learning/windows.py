@@ -1,15 +1,14 @@
 """The window of a model, from the settings, a refusal, the server, or the catalogue.
 
-What is learned from a refusal applies to the owner of the refused request, in every process that shares the store. It
-can lower the window of the catalogue, and a configured window at most by half, but never below a prompt that was
-accepted recently.
+What is learned from a refusal applies to the owner of the refused request, for an hour. It can lower the window of the
+catalogue, and a configured window at most by half, but never below a prompt that was accepted recently.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,12 +16,9 @@ from brim.amounts import fraction
 from brim.meter.catalogue import fold, spellings
 from brim.meter.window import Window, answer_room
 from brim.sessions.learning.models import counts_answer, known
-from brim.sessions.learning.scope import STORE_INTERVAL, LearnedValues, LearningScope
-from brim.sessions.log.tolerant_store import TolerantStore
+from brim.sessions.learning.scope import LearnedValues, LearningScope
 from brim.wire.overflow import Overflow
 
-KIND = "gateway-window"
-"""The kind of document in which a store keeps what was learned from refusals."""
 _LASTS = 3_600
 """Seconds for which a refusal applies, since a server may be restarted with a larger window."""
 _SERVER_INTERVAL = 600
@@ -147,12 +143,9 @@ class AcceptedPrompt(NamedTuple):
 class Windows:
     """The windows of models. Threads may share it."""
 
-    def __init__(self, store: TolerantStore, clock: Callable[[], float] = time.time) -> None:
-        self._store = store
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._learned: LearnedValues[LearnedWindow] = LearnedValues()
-        self._read = LearnedValues[float]()
-        """When the store was last read for a scope."""
         self._served: LearnedValues[dict[str, int]] = LearnedValues()
         self._asked = LearnedValues[float]()
         """When a server was last asked, by source."""
@@ -197,17 +190,8 @@ class Windows:
 
     def learned(self, scope: LearningScope) -> LearnedWindow | None:
         """Return what was learned about a model from refusals in the last hour."""
-        now = self._clock()
-        if self._store.store is not None and now - (self._read.get(scope) or 0.0) > STORE_INTERVAL:
-            self._read.put(scope, now)
-            failures, saved = self._store.failures, self._store.load(KIND, scope.id)
-            if saved is not None:
-                values: dict[str, Any] = {slot.name: saved.body.get(slot.name) for slot in fields(LearnedWindow)}
-                self._learned.put(scope, LearnedWindow(**values))
-            elif self._store.failures == failures:  # It was removed from the store.
-                self._learned.drop(scope)
         found = self._learned.get(scope)
-        return found if found is not None and now - found.at < _LASTS else None
+        return found if found is not None and self._clock() - found.at < _LASTS else None
 
     def answer_counts(self, scope: LearningScope) -> bool | None:
         """Return whether prompt and answer together must fit the window of a model; `None` if unknown."""
@@ -236,9 +220,9 @@ class Windows:
         if answer is None or answer >= window or used + answer <= window or self.answer_counts(scope) is False:
             return
         before = self.learned(scope) or LearnedWindow(size=None, at=0)
-        self._write(scope, replace(before, answer_counts=False, at=self._clock()))
+        self._learned.put(scope, replace(before, answer_counts=False, at=self._clock()))
 
-    def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None, *, learns: bool) -> None:
+    def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None) -> None:
         """Learn from a refusal. If it does not state the window, prompts stay below the refused size from then on.
 
         If a prompt is no longer than an accepted one, the window is not the reason for the refusal; and a limit below
@@ -249,26 +233,19 @@ class Windows:
             overflow: what the refusal says, without implausible numbers.
             used: tokens of the refused prompt as counted by brim.
             window: the window that was assumed.
-            learns: whether the meter itself learns from the refusal.
         """
         before = self.learned(scope) or LearnedWindow(size=None, at=0)
         size, ceiling = before.size, before.ceiling
         taken, least = self._longest_accepted(scope), _least(scope.model, window)
         if overflow.limit is not None and overflow.limit >= max(taken.reported, least):
             size = overflow.limit
-        # The prompt should have fitted, so the provider counts more tokens than this meter, which learns nothing.
-        undercounted = not learns and overflow.sent and window and window <= (overflow.limit or 0)
+        undercounted = overflow.sent is not None and overflow.sent > used
         if (overflow.limit is None or undercounted) and used > (most := max(taken.counted, least)):
             ceiling = min(ceiling or used, max(most, int(used * overflow.retry_share)))
         counts = not overflow.accepted if overflow.reply else before.answer_counts
         learned = LearnedWindow(size=size, at=self._clock(), ceiling=ceiling, answer_counts=counts)
         if replace(learned, at=before.at) != before or (size is not None and size == overflow.limit):
-            self._write(scope, learned)
-
-    def _write(self, scope: LearningScope, learned: LearnedWindow) -> None:
-        self._learned.put(scope, learned)
-        saved = self._store.load(KIND, scope.id)
-        self._store.save(KIND, scope.id, asdict(learned) | scope.about, 0 if saved is None else saved.version)
+            self._learned.put(scope, learned)
 
     def served(self, scope: LearningScope) -> int | None:
         """Return the window of a model as its server stated it to this owner or to all; `None` if it did not."""
