@@ -138,10 +138,10 @@ def left(tmp_path_factory):
     store = f"sqlite:///{folder}/brim.db"
     with open_store(store) as opened:
         names = [row.id for row in opened.sessions(limit=1_000)]
-    with Served(Workspace(name="mine", url=store, config=str(folder))) as studio:
-        pages = [studio.ask(f"/api/{view}?workspace=mine") for view in ("about", *api.READS)]
+    with Served(Workspace(url=store, config=str(folder))) as studio:
+        pages = [studio.ask(f"/api/{view}") for view in ("about", *api.READS)]
         few = names[:: max(1, len(names) // 6)]
-        pages += [studio.ask(f"/api/{view}?workspace=mine&session={quote(name)}") for name in few for view in _OF_ONE]
+        pages += [studio.ask(f"/api/{view}?session={quote(name)}") for name in few for view in _OF_ONE]
     folder.joinpath("studio").write_text("\n".join(f"{head} {body.decode()}" for _, head, body in pages))
     told = [run(folder, "status", "--store", store), run(folder, "status", "--store", store, "--json")]
     told += [run(folder, "replay", f"prompt:{name}", "--store", store, "--json") for name in few[:3]]
@@ -290,9 +290,9 @@ def test_the_studio_shows_no_secret_of_the_settings(tmp_path):
         (folder := tmp_path / str(i)).mkdir()
         folder.joinpath("brim.yaml").write_text(yaml_of(key, shape))
         store = f"postgresql://ann:{quote(secret_of(shape), safe='')}@127.0.0.1:9/x"
-        with Served(Workspace(name="mine", url=store, config=str(folder))) as studio:
-            pages = {view: str(studio.get(view, workspace="mine")) for view in api.MASKED[:3]}
-            pages["plan"] = str(studio.post("plan", workspace="mine", values={"model": shape}))
+        with Served(Workspace(url=store, config=str(folder))) as studio:
+            pages = {view: str(studio.get(view)) for view in api.MASKED[:3]}
+            pages["plan"] = str(studio.post("plan", values={"model": shape}))
             pages["none"] = str(studio.ask(f"/api/{quote(FEW[0])}"))
         found += hits({f"{key} {name}": text.encode() for name, text in pages.items()}, FEW[::2])
     assert [place for _, place in found] == []

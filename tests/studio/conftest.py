@@ -13,33 +13,34 @@ from studio.serving import Served
 def empty(folder):
     """Return a workspace in an empty folder."""
     url = f"sqlite:///{folder}/brim.db"
-    return Workspace(name="mine", url=url, config=str(folder))
+    return Workspace(url=url, config=str(folder))
 
 
 @pytest.fixture(scope="session")
 def demo_once(tmp_path_factory):
-    """The demo is recorded once; each studio of these tests gets a copy."""
+    """The folder of the demo, which is recorded once."""
     folder = tmp_path_factory.mktemp("demo")
     demo.record(str(folder)).close()
-
-    def copied(to):
-        shutil.copytree(folder, to, dirs_exist_ok=True)
-        return demo.workspace(to)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(demo, "record", copied)
-        yield
+    return folder
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory, demo_once):
-    """One studio for tests that only read, or that write to the demo."""
-    with Served(empty(tmp_path_factory.mktemp("studio"))) as made:
+def served(demo_once):
+    """A studio on the demo, for tests that only read."""
+    with Served(demo.workspace(str(demo_once))) as made:
         yield made
 
 
 @pytest.fixture
-def alone(tmp_path, demo_once):
+def own_demo(tmp_path, demo_once):
+    """A studio on a copy of the demo, for one test that writes."""
+    shutil.copytree(demo_once, tmp_path, dirs_exist_ok=True)
+    with Served(demo.workspace(str(tmp_path))) as made:
+        yield made
+
+
+@pytest.fixture
+def alone(tmp_path):
     """A studio of one test's own, on an empty folder."""
     with Served(empty(tmp_path)) as made:
         made.folder = tmp_path

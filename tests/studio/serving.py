@@ -17,14 +17,13 @@ from brim.studio.app import Studio
 class Served:
     """A studio that is up as long as the block lasts."""
 
-    def __init__(self, mine, access=None, *, demo=False):
-        self._mine, self._access, self._demo = mine, access or StudioAccess(port=0), demo
+    def __init__(self, workspace, access=None):
+        self.workspace, self._access = workspace, access or StudioAccess(port=0)
 
     def __enter__(self):
         self._socket = server.listener(self._access.host, self._access.port)
         self.access = replace(self._access, port=self._socket.getsockname()[1])
-        self.studio = Studio(self._mine, self.access, demo=self._demo)
-        self._server = uvicorn.Server(server.config(self.studio))
+        self._server = uvicorn.Server(server.config(Studio(self.workspace, self.access)))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
         self._thread.start()
         until = time.monotonic() + 10
@@ -36,7 +35,7 @@ class Served:
         self._server.should_exit = True
         self._thread.join(10)
         self._socket.close()
-        self.studio.close()
+        self.workspace.close()
 
     @property
     def cookie(self):
@@ -53,13 +52,11 @@ class Served:
         connection.close()
         return result
 
-    def get(self, view, workspace="demo", **asked):
-        status, _, body = self.ask(f"/api/{view}?{urlencode({'workspace': workspace, **asked})}")
+    def get(self, view, **asked):
+        status, _, body = self.ask(f"/api/{view}?{urlencode(asked)}")
         return status, json.loads(body)
 
-    def post(self, view, workspace="demo", headers=None, **asked):
+    def post(self, view, headers=None, **asked):
         sent = {"Content-Type": "application/json", "Sec-Fetch-Site": "same-origin", **(headers or {})}
-        status, _, body = self.ask(
-            f"/api/{view}", method="POST", headers=sent, body=json.dumps({"workspace": workspace, **asked})
-        )
+        status, _, body = self.ask(f"/api/{view}", method="POST", headers=sent, body=json.dumps(asked))
         return status, json.loads(body)

@@ -18,7 +18,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_without_the_token_neither_the_page_nor_a_view_nor_a_file_is_served(served):
-    for path in ("/", "/api/sessions", "/api/about?workspace=demo", "/studio.js", "/index.html", "/nothing"):
+    for path in ("/", "/api/sessions", "/api/about", "/studio.js", "/index.html", "/nothing"):
         status, _, body = served.ask(path, cookie=False)
         assert status == 401, path
         assert b"orders-incident" not in body
@@ -53,7 +53,7 @@ def test_the_cookie_is_not_the_token_and_opens_nothing_but_this_studio(served, t
     assert served.ask("/api/about", headers=token, cookie=False)[0] == 401
     # Another studio with the same token of the user's own, as after a restart.
     same = StudioAccess(port=0, token=served.access.token, chosen=True)
-    with Served(Workspace(name="mine", url=f"sqlite:///{tmp_path}/none.db"), same) as other:
+    with Served(Workspace(url=f"sqlite:///{tmp_path}/none.db"), same) as other:
         stolen = {"Cookie": f"{other.access.cookie}={value}"}
         assert other.ask("/api/about", headers=stolen, cookie=False)[0] == 401
         assert other.ask("/api/about")[0] == 200
@@ -77,12 +77,12 @@ def test_headers_are_bounded_before_the_token_is_looked_at(served):
 
 @pytest.mark.slow
 def test_the_password_of_a_store_is_not_shown(tmp_path):
-    mine = Workspace(name="mine", url="postgresql://ann:Tr0ub4d!@127.0.0.1:9/db?password=Tr0ub4d!")
-    with Served(mine) as served:
-        status, body = served.get("about", workspace="mine")
+    workspace = Workspace(url="postgresql://ann:Tr0ub4d!@127.0.0.1:9/db?password=Tr0ub4d!")
+    with Served(workspace) as served:
+        status, body = served.get("about")
         assert (status, body["store"]) == (200, "postgresql://ann@127.0.0.1:9/db")
         for view in api.READS:
-            assert "Tr0ub4d!" not in str(served.get(view, workspace="mine"))
+            assert "Tr0ub4d!" not in str(served.get(view))
 
 
 def test_a_wrong_token_is_refused_in_the_address_the_cookie_and_the_header(served):
@@ -191,7 +191,7 @@ REBOUND = (
 
 @pytest.mark.parametrize("host", REBOUND)
 def test_no_host_name_of_an_attacker_is_accepted(served, host):
-    for path in ("/", "/api/sessions?workspace=demo", f"/?token={served.access.token}"):
+    for path in ("/", "/api/sessions", f"/?token={served.access.token}"):
         status, headers, body = served.ask(path, headers={"Host": host.format(port=served.access.port)})
         assert status in (400, 421), path
         assert "set-cookie" not in {name.lower() for name in headers}
@@ -212,5 +212,5 @@ def test_every_write_is_refused_without_the_token_from_another_site_and_as_a_for
         assert served.ask(path, method="POST", headers=JSON, body="{}")[0] == 403
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
             form = {**own, "Content-Type": kind}
-            assert served.ask(path, method="POST", headers=form, body="workspace=demo")[0] == 415
-        assert served.ask(f"{path}?workspace=demo")[0] == 404
+            assert served.ask(path, method="POST", headers=form, body="key=model")[0] == 415
+        assert served.ask(f"{path}")[0] == 404

@@ -9,9 +9,9 @@ import brim
 
 def test_an_empty_desk_answers_every_view_without_making_a_store(alone):
     for view in ("about", "sessions", "sources", "flows", "settings", "gateway"):
-        status, told = alone.get(view, workspace="mine")
+        status, told = alone.get(view)
         assert status == 200, (view, told)
-    assert alone.get("sessions", workspace="mine")[1]["sessions"] == []
+    assert alone.get("sessions")[1]["sessions"] == []
     assert list(alone.folder.iterdir()) == []
 
 
@@ -21,7 +21,7 @@ def test_text_from_strangers_comes_back_as_json_text(alone):
     session = brim.Session(window=2_000, model="gpt-5", store=store, id="s", capture=True)
     session.add({"role": "user", "content": evil})
     session.prompt()
-    status, headers, body = alone.ask("/api/prompt?workspace=mine&session=s")
+    status, headers, body = alone.ask("/api/prompt?session=s")
     assert status == 200
     assert headers["content-type"] == "application/json"
     assert evil in [row["text"] for row in json.loads(body)["rows"]]
@@ -33,7 +33,6 @@ def test_an_unknown_session_is_an_error(served, view):
     assert status == 404
     assert "orders-incident" in told["problem"]
     assert served.get(view)[0] == 400
-    assert served.get(view, workspace="other", session="x")[0] == 400
 
 
 def test_an_unknown_view_is_an_error(served):

@@ -30,12 +30,12 @@ def test_what_the_demo_says_of_a_gateway_is_what_a_gateway_writes_today():
 
 def test_the_demo_has_a_session_a_loop_and_two_conversations_of_a_gateway(served):
     """A check of the wheel expected two sessions when there were four, and nobody noticed."""
-    store = served.studio.workspace("demo").store()
+    store = served.workspace.store()
     assert [row.id.rpartition(".")[2] for row in store.sessions()] == [SESSION, LOOP, "support-bot", "code-agent"]
 
 
 def test_the_demos_provider_counts_by_the_real_meter(served):
-    store = served.studio.workspace("demo").store()
+    store = served.workspace.store()
     for session in (SESSION, LOOP):
         entries = store.entries(session, kinds=["prompt", "usage"])
         pairs = list(zip(entries[::2], entries[1::2], strict=True))

@@ -175,24 +175,24 @@ def test_a_file_comes_over_http_from_the_page_alone_and_leaves_nothing_behind(al
     path = "/api/open_file?name=log.jsonl"
     assert alone.ask(path, method="POST", headers=own, body=content)[0] == 200
     for _ in range(400):
-        file = alone.get("files", "mine")[1]["files"][0]
+        file = alone.get("files")[1]["files"][0]
         if file["finished"]:
             break
     assert (file["problem"], file["prompts"]) == ("", 2)
-    assert alone.get("sessions", "mine")[1]["sessions"][0]["source"] == "log.jsonl"
+    assert alone.get("sessions")[1]["sessions"][0]["source"] == "log.jsonl"
     assert alone.ask(path, method="POST", headers=own, body=b"SQLite format 3\x00")[0] == 400
     for wrong in ({**own, "Sec-Fetch-Site": "cross-site"}, {**own, "Content-Type": "text/plain"}):
         assert alone.ask(path, method="POST", headers=wrong, body=content)[0] in (403, 415)
-    assert len(alone.get("files", "mine")[1]["files"]) == 1
+    assert len(alone.get("files")[1]["files"]) == 1
     assert not (alone.folder / "brim.db").exists()
 
 
 def test_words_are_found_over_all_sources(workspace, tmp_path):
     opened(workspace, traces.write(tmp_path / "a.jsonl", traces.anthropic_bodies()))
     opened(workspace, traces.write(tmp_path / "b.jsonl", traces.openai_bodies()))
-    found = search.search(workspace, "class window")["sent"]
-    assert {(hit["session"], hit["step"]) for hit in found} == {("a.jsonl:1", 2), ("b.jsonl:1", 2)}
-    assert search.search(workspace, "absent words")["sent"] == []
+    found = search.search(workspace, "class window")["found"]
+    assert [(hit["session"], hit["step"]) for hit in found] == [("b.jsonl:1", 2)]  # The same text is listed once.
+    assert search.search(workspace, "absent words")["found"] == []
     assert sessions.sessions(workspace, text="claude")["found"] == 1
 
 

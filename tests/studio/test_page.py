@@ -24,12 +24,12 @@ MORE = (
 """Places of screens that look different."""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (390, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (1024, "light"), (800, "light")])
 def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromium, served, width, scheme):
     axe = (STUDIO / "page" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     with tab(chromium, served, width=width, scheme=scheme) as at:
         for screen, asked in [*((screen, {}) for screen in SCREENS), *MORE]:
-            at.go(screen, workspace="demo", **asked)
+            at.go(screen, **asked)
             assert at.page.locator(".card").count() > 0, screen
             assert at.page.locator(".problem").count() == 0, screen
             assert at.page.evaluate("document.documentElement.scrollWidth") <= width, screen
@@ -46,18 +46,14 @@ def test_every_screen_is_filled_by_the_demo_fits_the_width_and_passes_axe(chromi
 def test_every_screen_says_what_to_do_when_it_is_empty(chromium, alone):
     with tab(chromium, alone, width=390) as at:
         for screen in (*SCREENS, "session"):
-            at.go(screen, workspace="mine")
+            at.go(screen)
             assert at.page.locator("main").inner_text().strip(), screen
-        at.go("sessions", workspace="mine")
-        at.page.get_by_role("button", name="Open the demo").click()
-        at.page.wait_for_selector(".row.session")
-        assert "workspace=demo" in at.page.url
 
 
 def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(chromium, served):
     """Tab goes through the page in its order, never into a trap, and what has the focus can be seen."""
     with tab(chromium, served) as at:
-        at.go("settings", workspace="demo")
+        at.go("settings")
         for screen in SCREENS:
             at.page.locator(f".rail a[href^='#/{screen}']").focus()
             at.page.keyboard.press("Enter")
@@ -85,15 +81,15 @@ def test_every_screen_is_reached_and_left_by_keys_alone_and_shows_where_one_is(c
 def test_a_screen_that_is_left_while_it_works_does_not_come_back(chromium, served):
     with tab(chromium, served) as at:
         for budget in (900, 2_600, 7_000):
-            at.go("settings", workspace="demo")
+            at.go("settings")
             at.page.evaluate(
                 """async budget => {
-                    location.hash = `#/lab?workspace=demo&budget=${budget}`;
+                    location.hash = `#/lab?budget=${budget}`;
                     while (!document.querySelector("input[type=range]")) await new Promise(done => setTimeout(done, 1));
                     const range = document.querySelector("input[type=range]");
                     range.value = budget + 7;
                     range.dispatchEvent(new Event("input", { bubbles: true }));
-                    location.hash = "#/settings?workspace=demo";
+                    location.hash = "#/settings";
                 }""",
                 budget,
             )
@@ -103,7 +99,7 @@ def test_a_screen_that_is_left_while_it_works_does_not_come_back(chromium, serve
 
 def test_each_category_has_a_colour_and_a_pattern_of_its_own(chromium, served):
     with tab(chromium, served) as at:
-        at.go("session", workspace="demo", session="orders-incident", step=37)
+        at.go("session", session="orders-incident", step=37)
         chips = at.page.locator(".sums .chip")
         shown = chips.evaluate_all("all => all.map(each => [getComputedStyle(each).backgroundColor, each.className])")
         names = {name.strip() for name in at.page.locator(".sums button").all_inner_texts()}

@@ -116,7 +116,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
     with tab(chromium, alone) as at:
         at.page.add_init_script("document.addEventListener('securitypolicyviolation', () => { window.hit = 2; })")
         at.page.reload()
-        base = {"workspace": "mine", "session": name, "flow": "evil"}
+        base = {"session": name, "flow": "evil"}
         places = [(screen, base) for screen in SCREENS]
         places += [("session", {**base, "view": "body"}), ("lab", {**base, "source": f"session:{name}"})]
         places += [("session", {**base, "tab": each}) for each in ("out", "cache", "advice")]
@@ -124,10 +124,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         places += [("settings", {**base, "step": each}) for each in PAYLOADS[::8]]
         places += [("settings", {**base, "key": "model"})]
         places += [("live", {**base, "request": each}) for each in PAYLOADS[::8]]
-        places += [
-            (each, {"workspace": "mine", "session": each, "tab": each, "view": each, "why": each, "text": each})
-            for each in SCREENS
-        ]
+        places += [(each, {"session": each, "tab": each, "view": each, "why": each, "text": each}) for each in SCREENS]
         for screen, asked in places:
             at.go(screen, **asked)
             at.page.wait_for_timeout(30)
@@ -140,10 +137,10 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
             assert at.page.locator("main a[href^='javascript']").count() == 0, screen
             handlers = "[...document.querySelectorAll('main *')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
             assert at.page.evaluate(f"{handlers}.length") == 0, screen
-        at.go("sessions", workspace="mine", text="window hit")
+        at.go("sessions", text="window hit")
         at.page.wait_for_selector("section[aria-label='Texts'] li >> text=left out of")
         assert at.page.evaluate("window.hit") is None
-        at.go("session", workspace="mine", session=name)
+        at.go("session", session=name)
         for each in (name, PAYLOADS[-1]):
             assert each in at.page.locator("main").text_content()
         # A session that is not there is refused by the server, and the browser says so on its console.
@@ -191,7 +188,7 @@ FORM = """([address, kind]) => new Promise(done => {
     const form = document.createElement("form");
     form.action = address; form.method = "POST"; form.enctype = kind; form.target = frame.name;
     const field = document.createElement("input");
-    field.name = '{"workspace":"demo","x":"'; field.value = '"}';
+    field.name = '{"x":"'; field.value = '"}';
     form.append(field);
     document.body.append(frame, form);
     let loads = 0;
@@ -209,40 +206,38 @@ FRAME = """address => new Promise(done => {
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"], ids=["another site", "another port of the same name"])
-def test_a_strangers_page_neither_reads_nor_writes_nor_frames_the_studio(chromium, alone, stranger, host):
-    alone.studio.workspace("demo")
-    plan = alone.post("plan", key="context_budget_chars", value="21000", flow="build", step="code")[1]
-    alone.post("save", plan=plan["id"])
-    assert alone.get("flows")[1]["saved"] == 1
-    made = Tab(chromium, alone)
+def test_a_strangers_page_neither_reads_nor_writes_nor_frames_the_studio(chromium, own_demo, stranger, host):
+    plan = own_demo.post("plan", key="context_budget_chars", value="21000", flow="build", step="code")[1]
+    own_demo.post("save", plan=plan["id"])
+    assert own_demo.get("flows")[1]["saved"] == 1
+    made = Tab(chromium, own_demo)
     page, base = made.page, made.base
     page.goto(f"http://{host}:{stranger}/")
     for mode in ("cors", "no-cors"):
-        told = page.evaluate(FETCH, [f"{base}api/sessions?workspace=demo", {"mode": mode, "credentials": "include"}])
+        told = page.evaluate(FETCH, [f"{base}api/sessions", {"mode": mode, "credentials": "include"}])
         assert told in ("refused", "opaque 0 0"), mode
         for kind in ("application/json", "text/plain"):
-            how = {"mode": mode, "method": "POST", "credentials": "include", "body": '{"workspace":"demo"}'}
+            how = {"mode": mode, "method": "POST", "credentials": "include", "body": "{}"}
             told = page.evaluate(FETCH, [f"{base}api/undo", {**how, "headers": {"content-type": kind}}])
             assert told in ("refused", "opaque 0 0"), (mode, kind)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         page.evaluate(FORM, [f"{base}api/undo", kind])
-    assert page.evaluate(SOCKET, base.replace("http", "ws") + "api/sessions?workspace=demo") == "refused"
-    assert page.evaluate(EVENTS, f"{base}api/sessions?workspace=demo") == "refused"
+    assert page.evaluate(SOCKET, base.replace("http", "ws") + "api/sessions") == "refused"
+    assert page.evaluate(EVENTS, f"{base}api/sessions") == "refused"
     assert page.evaluate(FRAME, base) in ("apart", "nothing")
-    assert page.evaluate(FRAME, f"{base}api/sessions?workspace=demo") in ("apart", "nothing")
+    assert page.evaluate(FRAME, f"{base}api/sessions") in ("apart", "nothing")
     assert "orders-incident" not in "".join(frame.content() for frame in page.frames)
     made.context.close()
-    assert alone.get("flows")[1]["saved"] == 1  # No undo came through.
+    assert own_demo.get("flows")[1]["saved"] == 1  # No undo came through.
 
 
-def test_a_name_that_was_rebound_reaches_nothing(chromium, alone):
+def test_a_name_that_was_rebound_reaches_nothing(chromium, own_demo):
     """The browser is told that evil.example is this machine, as a rebinding attack does."""
-    alone.studio.workspace("demo")
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     browser = chromium.browser_type.launch(executable_path=found_chromium(), args=[rules])
     page = browser.new_page()
-    for path in (f"?token={alone.access.token}", "api/sessions?workspace=demo", ""):
-        answer = page.goto(f"http://evil.example:{alone.access.port}/{path}")
+    for path in (f"?token={own_demo.access.token}", "api/sessions", ""):
+        answer = page.goto(f"http://evil.example:{own_demo.access.port}/{path}")
         assert answer.status == 421
         assert "orders-incident" not in page.content()
         assert page.context.cookies() == []

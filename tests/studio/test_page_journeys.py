@@ -43,16 +43,16 @@ def keep_next_time(at, folder, words):
     return folder / "brim.yaml"
 
 
-def test_a_a_forgotten_error_is_found_and_kept_next_time(chromium, alone):
-    folder = Path(alone.studio.workspace("demo").config)
-    with tab(chromium, alone) as at:
-        at.go("sessions", workspace="demo")
+def test_a_a_forgotten_error_is_found_and_kept_next_time(chromium, own_demo):
+    folder = Path(own_demo.workspace.config)
+    with tab(chromium, own_demo) as at:
+        at.go("sessions")
         at.page.locator(".row.session", has_text=SESSION).click()
         at.page.locator(".plot svg").click(position={"x": 640, "y": 80})
         at.page.wait_for_selector("[data-step]")
         settings = keep_next_time(at, folder, "upstream timed out")
         pinned = yaml.safe_load(settings.read_text())["history"]["pin"]
-        store = alone.studio.workspace("demo").store()
+        store = own_demo.workspace.store()
         said = [entry.body["message"] for entry in store.entries(SESSION, kinds=["message"])]
         kept = brim.load_config(str(folder)).resolve().fit_messages(said)
         assert all(any(text.lower() in json.dumps(each).lower() for each in kept.messages) for text in pinned)
@@ -63,17 +63,17 @@ def test_a_a_forgotten_error_is_found_and_kept_next_time(chromium, alone):
 
 def test_a_in_a_log_of_claude_code_that_was_compacted(chromium, alone):
     with tab(chromium, alone) as at:
-        at.go("sessions", workspace="mine")
+        at.go("sessions")
         drop(at.page, "import.jsonl", text(claude_code()))
         at.page.wait_for_selector("[data-step]", timeout=30_000)
         settings = keep_next_time(at, alone.folder, "ValueError")
         assert any("row 17" in each for each in yaml.safe_load(settings.read_text())["history"]["pin"])
 
 
-def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, alone):
-    folder = Path(alone.studio.workspace("demo").config)
-    with tab(chromium, alone) as at:
-        at.go("session", workspace="demo", session=SESSION, step=37)
+def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, own_demo):
+    folder = Path(own_demo.workspace.config)
+    with tab(chromium, own_demo) as at:
+        at.go("session", session=SESSION, step=37)
         sizes = [number(row.locator("td").first.inner_text()) for row in at.page.locator(".sums tr").all()]
         assert sum(sizes[:-1]) == sizes[-1] == number(at.page.locator("[data-used]").first.inner_text())
         at.page.locator(".sums tr", has_text="tool results").get_by_role("link", name="limit").click()
@@ -86,11 +86,11 @@ def test_b_what_fills_it_adds_up_and_leads_to_the_setting(chromium, alone):
     assert yaml.safe_load((folder / "brim.yaml").read_text())["session"]["tool_limit"] == "20%"
 
 
-def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, alone, tmp_path):
+def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, own_demo, tmp_path):
     from brim.cli import main
 
-    with tab(chromium, alone) as at:
-        at.go("session", workspace="demo", session=SESSION, step=26)
+    with tab(chromium, own_demo) as at:
+        at.go("session", session=SESSION, step=26)
         used = number(at.page.locator("[data-used]").first.inner_text())
         at.page.get_by_role("link", name="Try another budget").click()
         lab = at.page.locator("main[data-screen='lab']")
@@ -111,7 +111,7 @@ def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, alo
 
 def test_f_a_request_of_the_gateway_leads_to_its_conversation_and_back(chromium, served):
     with tab(chromium, served) as at:
-        at.go("live", workspace="demo", only="cut")
+        at.go("live", only="cut")
         row = at.page.locator(".row", has=at.page.locator("a", has_text="step")).first
         sent = number(row.locator(".num small").inner_text())
         row.locator("a").click()
@@ -126,7 +126,7 @@ def test_f_a_request_of_the_gateway_leads_to_its_conversation_and_back(chromium,
 
 def test_words_of_any_text_are_found_from_anywhere(chromium, served):
     with tab(chromium, served) as at:
-        at.go("live", workspace="demo")
+        at.go("live")
         at.page.keyboard.press("Control+k")
         at.page.wait_for_selector("[data-search]:focus")
         at.page.keyboard.type("certificate March")

@@ -18,7 +18,7 @@ def fitted(budget):
 
 def test_the_slider_keeps_what_the_library_keeps_to_the_unit(chromium, served):
     with tab(chromium, served) as at:
-        at.go("lab", workspace="demo")
+        at.go("lab")
         for budget in (900, 1_500, 2_600, 3_333, 7_000):
             at.page.locator("input[type=range]").fill(str(budget))
             expected = fitted(budget)
@@ -32,7 +32,7 @@ def test_the_slider_keeps_what_the_library_keeps_to_the_unit(chromium, served):
 
 def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, served):
     with tab(chromium, served) as at:
-        at.go("lab", workspace="demo", budget="2600")
+        at.go("lab", budget="2600")
         at.page.wait_for_selector("[data-used]")
         at.page.locator("main select").first.focus()
         at.page.keyboard.press("Tab")
@@ -56,7 +56,7 @@ def test_the_lab_is_worked_by_keys_alone_and_every_place_has_a_link(chromium, se
             at.page.keyboard.press("Tab")
             stops.add(at.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent.trim()"))
         assert {"Which pieces", "Pieces"} <= stops
-        at.go("lab", workspace="demo", budget="3100")
+        at.go("lab", budget="3100")
         at.page.wait_for_selector(f"[data-used='{fitted(3_100).used}'][data-budget='3100']")
 
 
@@ -64,6 +64,6 @@ def test_a_budget_that_is_too_small_says_what_it_takes_and_goes_there(chromium, 
     with pytest.raises(DoesNotFit) as caught:
         fitted(10)
     with tab(chromium, served) as at:
-        at.go("lab", workspace="demo", budget="10")
+        at.go("lab", budget="10")
         at.page.get_by_role("button", name=f"Raise the budget to {caught.value.needed:,}").click()
         at.page.wait_for_selector(f"[data-budget='{caught.value.needed}']")

@@ -57,7 +57,7 @@ def text(records):
 def test_a_file_of_each_format_opens(chromium, alone, way):
     with tab(chromium, alone) as at:
         for maker in MAKERS:
-            at.go("sessions", workspace="mine")
+            at.go("sessions")
             way(at.page, f"{maker.__name__}.jsonl", text(maker()))
             at.page.wait_for_selector("main[data-screen='session']", timeout=30_000)
             at.page.wait_for_selector("text=2 steps")
@@ -70,7 +70,7 @@ def test_one_request_opens_as_its_prompt_and_a_receipt_too(chromium, alone, way)
     one = json.dumps(traces.openai_bodies()[1], indent=2).encode()
     with tab(chromium, alone) as at:
         for content, used in ((one, 134), (fitted.receipt.to_json().encode(), fitted.receipt.used)):
-            at.go("settings", workspace="mine")
+            at.go("settings")
             way(at.page, "request.json", content)
             at.page.wait_for_selector(".part", timeout=30_000)
             assert at.page.locator("[data-used]").first.get_attribute("data-used") == str(used)
@@ -79,7 +79,7 @@ def test_one_request_opens_as_its_prompt_and_a_receipt_too(chromium, alone, way)
 def test_a_log_opens_as_its_sessions(chromium, alone):
     bodies = [{"model": "gpt-4o", "messages": [{"role": "user", "content": f"question {i}"}]} for i in range(5)]
     with tab(chromium, alone) as at:
-        at.go("sessions", workspace="mine")
+        at.go("sessions")
         drop(at.page, "log.jsonl", text(bodies))
         at.page.wait_for_selector("h1 >> text=log.jsonl")
         at.page.locator(".row.session").nth(4).wait_for()
@@ -97,7 +97,7 @@ def test_a_broken_file_gets_one_clear_sentence(chromium, alone):
             (b'{"hello": 1}', "unknown recording format"),
             (b"", "is empty"),
         ):
-            at.go("sessions", workspace="mine")
+            at.go("sessions")
             drop(at.page, "broken.json", content)
             alert = at.page.get_by_role("alert")
             alert.wait_for(timeout=30_000)

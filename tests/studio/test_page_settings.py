@@ -33,15 +33,15 @@ def history_of(folder, step):
 
 
 @pytest.mark.requirement("S2.22")
-def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_next_prompt(chromium, alone):
-    folder = alone.studio.workspace("demo").config
+def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_next_prompt(chromium, own_demo):
+    folder = own_demo.workspace.config
     path = Path(folder) / "flows" / "build.yaml"
     before = path.read_text(encoding="utf-8")
     place = ("--flow", "build", "--step", "review")
     assert config_show(folder, *place)["context_budget_chars"]["value"] == 12_000
     had = history_of(folder, "review").receipt
-    with tab(chromium, alone) as at:
-        at.go("settings", workspace="demo", flow="build", step="review", key="context_budget_chars")
+    with tab(chromium, own_demo) as at:
+        at.go("settings", flow="build", step="review", key="context_budget_chars")
         form = at.page.locator(".keys form")
         form.locator("input").fill("15000")
         form.get_by_role("button", name="Show the change").click()
@@ -77,10 +77,10 @@ def test_an_override_made_in_the_page_is_in_the_file_in_config_show_and_in_the_n
         assert path.read_text(encoding="utf-8") == before
 
 
-def test_a_preset_replaces_the_budgets_of_its_layer(chromium, alone):
-    folder = alone.studio.workspace("demo").config
-    with tab(chromium, alone) as at:
-        at.go("settings", workspace="demo", flow="build", step="code", key="context_budget_chars")
+def test_a_preset_replaces_the_budgets_of_its_layer(chromium, own_demo):
+    folder = own_demo.workspace.config
+    with tab(chromium, own_demo) as at:
+        at.go("settings", flow="build", step="code", key="context_budget_chars")
         at.page.get_by_role("button", name="lean 100,000").click()
         at.page.wait_for_selector(".diff .plus")
         at.page.get_by_role("button", name="Save").click()
@@ -94,11 +94,11 @@ def test_a_preset_replaces_the_budgets_of_its_layer(chromium, alone):
         at.page.wait_for_selector(".diff .minus")
 
 
-def test_a_guardrail_warns_at_its_budget_and_before_it_is_saved(chromium, alone):
-    with tab(chromium, alone) as at:
-        at.go("settings", workspace="demo", flow="deploy", key="context_budget_chars")
+def test_a_guardrail_warns_at_its_budget_and_before_it_is_saved(chromium, own_demo):
+    with tab(chromium, own_demo) as at:
+        at.go("settings", flow="deploy", key="context_budget_chars")
         at.page.wait_for_selector(".keys .guard >> text=lowered")
-        at.go("settings", workspace="demo", flow="build", step="test", key="context_budget_chars")
+        at.go("settings", flow="build", step="test", key="context_budget_chars")
         form = at.page.locator(".keys form")
         form.locator("input").fill("700")
         form.get_by_role("button", name="Show the change").click()

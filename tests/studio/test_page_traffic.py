@@ -33,7 +33,7 @@ def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, 
         )
         app = GatewayApp(settings)
         with running(app, server.config(app, settings)) as gateway, tab(chromium, alone) as at:
-            at.go("live", workspace="mine")
+            at.go("live")
             at.page.wait_for_selector("text=No gateway traffic yet")
             said = [{"role": "user", "content": "word " * 200}, {"role": "assistant", "content": "word " * 200}] * 5
             body = {"model": "gpt-5", "messages": [*said, {"role": "user", "content": "go on"}]}
@@ -59,5 +59,5 @@ def test_a_request_to_a_running_gateway_is_on_the_page_a_moment_later(chromium, 
             at.page.wait_for_selector("[data-step='1']")
             assert at.page.locator("[data-used]").first.get_attribute("data-used") == headers["x-brim-tokens-after"]
     with tab(chromium, alone) as at:
-        at.go("live", workspace="mine")
+        at.go("live")
         at.page.wait_for_selector(".badge >> text=stopped")

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from brim.studio.workspace import Workspace
 from checkout import ROOT
 from studio.browser import tab
-from studio.serving import Served
 
 pytestmark = pytest.mark.ui
 MOST_BYTES = 120_000
@@ -30,15 +28,6 @@ PICTURES = {
 CLICKS = {"studio-settings": ("lean",)}
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pictures")
-    mine = Workspace(name="mine", url=f"sqlite:///{folder}/brim.db", config=str(folder))
-    with Served(mine, demo=True) as made:
-        made.studio.workspace("demo")
-        yield made
-
-
 def taken(page):
     """Return a screenshot in the best quality that its size allows."""
     session = page.context.new_cdp_session(page)
@@ -50,10 +39,10 @@ def taken(page):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_of_the_docs_is_a_screen_of_the_demo(chromium, demo, tmp_path, name):
+def test_a_picture_of_the_docs_is_a_screen_of_the_demo(chromium, served, tmp_path, name):
     screen, query, waits, options = PICTURES[name]
-    with tab(chromium, demo, **{"width": 1_440, "height": 860, "motion": "reduce", **options}) as made:
-        made.go(screen, workspace="demo", **query)
+    with tab(chromium, served, **{"width": 1_440, "height": 860, "motion": "reduce", **options}) as made:
+        made.go(screen, **query)
         made.page.wait_for_selector(waits)
         for label in CLICKS.get(name, ()):
             made.page.get_by_role("button", name=label).first.click()

@@ -89,7 +89,7 @@ def test_the_browser_is_opened_without_the_token_in_its_arguments_and_nothing_st
             threading.Event().wait(0.02)
         listed = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
         asked = urllib.request.Request(
-            address.partition("?")[0] + "api/sessions?workspace=demo", headers={"Authorization": f"Bearer {token}"}
+            address.partition("?")[0] + "api/sessions", headers={"Authorization": f"Bearer {token}"}
         )
         with urllib.request.urlopen(asked, timeout=20) as answer:
             assert answer.status == 200

@@ -36,8 +36,8 @@ def check_sizes(workspace, session):
 
 
 @pytest.mark.slow
-def test_every_prompt_of_the_demo_has_one_size(alone):
-    demo = alone.studio.workspace("demo")
+def test_every_prompt_of_the_demo_has_one_size(own_demo):
+    demo = own_demo.workspace
     for row in ask(demo, "sessions")["sessions"]:
         assert check_sizes(demo, row["id"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ def run(
     *,
     store: options.Store = None,
     config: options.Config = None,
-    demo: Annotated[bool, Option("--demo", help="Open a recorded demo.")] = False,
+    demo: Annotated[bool, Option("--demo", help="Show a recorded demo instead.")] = False,
     port: Annotated[
         int, Option("--port", "-p", metavar="PORT", min=0, max=65_535, help="The port; 0 for a free one.")
     ] = 8_090,
@@ -73,18 +74,28 @@ def run(
     access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)
     if file is not None and _is_store(file):
         store, file = f"sqlite:///{file}", None
-    workspace = Workspace(name="mine", url=stores.store_url(store, config) or stores.HERE, config=config)
-    if file is not None:
-        workspace.files.open(file, wait=_PATIENCE)
+    signal.signal(signal.SIGTERM, _leave)
+    with tempfile.TemporaryDirectory(prefix="brim-studio-") as folder, _opener() as open_address:
+        if demo:
+            from brim.studio import demo as recorded_demo
 
-    with _opener() as open_address:
+            workspace = recorded_demo.record(folder)
+        else:
+            workspace = Workspace(url=stores.store_url(store, config) or stores.HERE, config=config)
+        if file is not None:
+            workspace.files.open(file, wait=_PATIENCE)
 
         def started(address: str) -> None:
             announce("studio", address, {"address": address}, json=json)
             if not no_open:
                 open_address(address)
 
-        server.run(workspace, access, demo=demo, started=started)
+        server.run(workspace, access, started)
+
+
+def _leave(number: int, _: Any) -> None:
+    """Remove temporary files, then end the process as the signal requests."""
+    raise SystemExit(128 + number)
 
 
 def _is_store(path: str) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.resources import files
-from threading import Lock
 from typing import Any, Literal
 
 from starlette.applications import Starlette
@@ -19,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from brim.errors import BrimError, InvalidValue, UnknownName
+from brim.errors import BrimError, UnknownName
 from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.observe.uncaught import log_error
@@ -48,45 +46,12 @@ _UNBUILT = (
 
 
 class Studio:
-    """The workspaces of one server."""
+    """What one server shows, and who may see it."""
 
-    def __init__(self, mine: Workspace, access: StudioAccess, *, demo: bool = False) -> None:
-        self.mine = mine
+    def __init__(self, workspace: Workspace, access: StudioAccess) -> None:
+        self.workspace = workspace
         self.access = access
-        self.first = "demo" if demo else "mine"
-        """The workspace that the page opens on."""
-        self._demo: Workspace | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._lock = Lock()
-        self._views: dict[str, dict[str, api.View]] = {"GET": {**api.READS, "about": self.about}, "POST": api.WRITES}
-
-    def workspace(self, name: str) -> Workspace:
-        """Return a workspace by its name; the demo is recorded when it is first used.
-
-        Raises:
-            InvalidValue: there is no such workspace.
-        """
-        if name == "mine":
-            return self.mine
-        if name != "demo":
-            raise InvalidValue("workspace", name, "mine or demo")
-        with self._lock:
-            if self._demo is None:
-                from brim.studio import demo
-
-                self._folder = tempfile.TemporaryDirectory(prefix="brim-studio-")
-                self._demo = demo.record(self._folder.name)
-            return self._demo
-
-    def about(self, workspace: Workspace) -> dict[str, Any]:
-        """Return the version, and the workspace and the file that the page opens on."""
-        return {
-            "version": version("brim"),
-            "first": self.first,
-            "workspace": workspace.name,
-            "store": shown_url(workspace.url),
-            "file": next((each.id for each in self.mine.files.files()), None),
-        }
+        self._views: dict[str, dict[str, api.View]] = {"GET": {**api.READS, "about": about}, "POST": api.WRITES}
 
     def view(self, method: Literal["GET", "POST"], name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return a view.
@@ -94,11 +59,10 @@ class Studio:
         Raises:
             BrimError: the view refuses the request, or does not exist.
         """
-        workspace = self.workspace(str(fields.get("workspace") or self.first))
         views = self._views[method]
         if name not in views:
             raise UnknownName("view", name, views)
-        values = api.call(views[name], workspace, fields)
+        values = api.call(views[name], self.workspace, fields)
         return map_strings(values, redact) if name in api.MASKED else values
 
     def open_file(self, path: str, name: str) -> dict[str, Any]:
@@ -107,15 +71,13 @@ class Studio:
         Raises:
             SourceError: it is a store.
         """
-        return {"file": self.mine.files.open(path, name).to_dict()}
+        return {"file": self.workspace.files.open(path, name).to_dict()}
 
-    def close(self) -> None:
-        """Close the stores, and remove the demo."""
-        self.mine.close()
-        if self._demo is not None:
-            self._demo.close()
-        if self._folder is not None:
-            self._folder.cleanup()
+
+def about(workspace: Workspace) -> dict[str, Any]:
+    """Return the version, the store, and the file that the page opens on."""
+    file = next((each.id for each in workspace.files.files()), None)
+    return {"version": version("brim"), "store": shown_url(workspace.url), "file": file}
 
 
 def app(studio: Studio) -> ASGIApp:
@@ -135,7 +97,7 @@ def app(studio: Studio) -> ASGIApp:
         return await answer(name, studio.view, "GET", name, dict(request.query_params))
 
     async def upload(request: Request) -> Response:
-        path = studio.mine.files.new_path()
+        path = studio.workspace.files.new_path()
         try:
             with open(path, "wb") as file:
                 async for part in request.stream():

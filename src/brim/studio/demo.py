@@ -53,7 +53,7 @@ def record(folder: str) -> Workspace:
 def workspace(folder: str) -> Workspace:
     """Return the workspace of a recorded demo."""
     url = FILE + os.path.join(folder, "demo.db")
-    return Workspace(name="demo", url=url, config=folder)
+    return Workspace(url=url, config=folder)
 
 
 class _Provider:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import uvicorn
 
-from brim.errors import BrimError
 from brim.hosts import listener
 from brim.observe.uncaught import log_loop_error, told_without_text
 from brim.studio.access import StudioAccess
@@ -24,13 +21,12 @@ _MOST_HEAD = 65_536
 _MOST_CONNECTIONS = 256
 
 
-def run(mine: Workspace, access: StudioAccess, *, demo: bool = False, started: Callable[[str], Any] = print) -> None:
+def run(workspace: Workspace, access: StudioAccess, started: Callable[[str], Any] = print) -> None:
     """Serve until the process is stopped.
 
     Args:
-        mine: the user's workspace.
+        workspace: what the page shows; it is closed at the end.
         access: the address and the token.
-        demo: whether the page opens on the recorded demo.
         started: called with the address, which includes the token, once the server listens.
 
     Raises:
@@ -38,28 +34,11 @@ def run(mine: Workspace, access: StudioAccess, *, demo: bool = False, started: C
     """
     with told_without_text(), listener(access.host, access.port) as bound:
         access = replace(access, port=bound.getsockname()[1])
-        studio = Studio(mine, access, demo=demo)
-        Thread(target=_prepare, args=(studio,), daemon=True).start()
-        if current_thread() is main_thread():
-            signal.signal(signal.SIGTERM, _leave)
         try:
-            server = uvicorn.Server(config(studio))
+            server = uvicorn.Server(config(Studio(workspace, access)))
             asyncio.run(_serve(server, bound, lambda: started(f"{access.address}?token={access.token}")))
         finally:
-            studio.close()
-
-
-def _leave(number: int, _: Any) -> None:
-    """Remove temporary files, then end the process as the signal requests: the server raises the signal again."""
-    raise SystemExit(128 + number)
-
-
-def _prepare(studio: Studio) -> None:
-    """Record the demo, or read the sessions, while the browser opens."""
-    try:
-        studio.view("GET", "sessions", {})
-    except (BrimError, OSError):
-        return  # The screen that needs it reports the problem.
+            workspace.close()
 
 
 def config(studio: Studio) -> uvicorn.Config:

@@ -1,7 +1,6 @@
 """What the studio works on: a store, opened files, and the settings of a project.
 
-A studio has two workspaces: the user's own, and a recorded demo in a separate directory. Changes in the demo never
-affect the user's files.
+The recorded demo is a workspace in a temporary directory, so changes in it never affect the user's files.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ _MOST_CACHED = 16
 class Workspace:
     """A store and a project."""
 
-    name: str
-    """`mine` or `demo`."""
     url: str
     """The address of the store."""
     config: str | None = None

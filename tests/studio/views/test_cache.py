@@ -28,10 +28,10 @@ def told(alone):
             return fitted
 
         def last(self):
-            return alone.get("cache", workspace="mine", session="s")[1]["calls"][0]
+            return alone.get("cache", session="s")[1]["calls"][0]
 
     found = Told()
-    found.session, found.get = session, lambda: alone.get("cache", workspace="mine", session="s")[1]
+    found.session, found.get = session, lambda: alone.get("cache", session="s")[1]
     return found
 
 
@@ -57,7 +57,7 @@ def test_a_prompt_that_only_grew_is_cached_although_its_estimate_was_corrected(a
         used = session.prompt(system="Be brief.").used
         session.record_usage(input_tokens=used + 1_500, output_tokens=5, cached_tokens=used - 500)
         session.add({"role": "assistant", "content": "ok"})
-    calls = alone.get("cache", workspace="mine", session="e")[1]["calls"]
+    calls = alone.get("cache", session="e")[1]["calls"]
     assert [call["why"] for call in calls] == ["cached", "cached", "first"]
 
 
@@ -106,7 +106,7 @@ def test_a_prompt_too_short_to_cache_is_named(alone):
     for _ in range(2):
         session.add({"role": "user", "content": WORDS * 20})
         session.record_usage(input_tokens=session.prompt().used, output_tokens=5, cached_tokens=0)
-    last = alone.get("cache", workspace="mine", session="short")[1]["calls"][0]
+    last = alone.get("cache", session="short")[1]["calls"][0]
     assert last["why"] == "minimum"
     assert "1,024" in last["text"]
 

@@ -22,7 +22,7 @@ from model_server import ModelServer, running
 
 
 def conversations_of(served):
-    return [row.to_dict() for row in overview(served.studio.workspace("demo").store()).gateway]
+    return [row.to_dict() for row in overview(served.workspace.store()).gateway]
 
 
 def test_conversations_are_listed_with_their_newest_prompt_and_their_cuts(served):
@@ -78,10 +78,10 @@ def test_with_capture_a_row_leads_to_what_was_sent_with_secrets_masked_and_withi
         headers = post(address, asked(said), x_brim_session_id="talk")[1]
         monkeypatch.setattr(conversations, "_MOST_CAPTURED", 1_000)
         post(address, asked(conversation(60)), x_brim_session_id="other")
-        rows = until(lambda: (got := alone.get("gateway", "mine")[1]["requests"]) and len(got) == 2 and got)
+        rows = until(lambda: (got := alone.get("gateway")[1]["requests"]) and len(got) == 2 and got)
     big, row = rows
     assert (row["id"], row["step"]) == (headers["x-brim-request-id"], 1)
-    shown = alone.get("prompt", "mine", session=row["session"], step=row["step"])[1]
+    shown = alone.get("prompt", session=row["session"], step=row["step"])[1]
     assert (shown["kind"], shown["used"]) == ("sent", int(headers["x-brim-tokens-after"]))
     assert sum(each["units"] for each in shown["rows"] if each["sent"]) == shown["used"]
     assert {each["state"] for each in shown["rows"]} & {"left out", "shortened"}
@@ -90,7 +90,7 @@ def test_with_capture_a_row_leads_to_what_was_sent_with_secrets_masked_and_withi
     assert any(text.startswith("The task: find out") for text in texts)
     assert any(REMOVED in text for text in texts)
     assert [shape for shape in SHAPES if secret_of(shape) in json.dumps(shown)] == []
-    whole = alone.get("prompt", "mine", session=big["session"], step=big["step"])[1]
+    whole = alone.get("prompt", session=big["session"], step=big["step"])[1]
     assert whole["kind"] == "sums"
     assert sum(each["units"] for each in whole["rows"] if each["sent"]) == whole["used"]
 
@@ -99,8 +99,8 @@ def test_without_capture_a_row_leads_to_sums_and_the_store_has_no_text(alone):
     url = f"sqlite:///{alone.folder}/brim.db"
     with served_gateway(url) as address:
         post(address, asked(conversation(30)), x_brim_session_id="talk")
-        (row,) = until(lambda: alone.get("gateway", "mine")[1]["requests"])
-    shown = alone.get("prompt", "mine", session=row["session"], step=row["step"])[1]
+        (row,) = until(lambda: alone.get("gateway")[1]["requests"])
+    shown = alone.get("prompt", session=row["session"], step=row["step"])[1]
     assert shown["kind"] == "sums"
     assert "looked at the log" not in json.dumps(shown)
     assert sum(each["units"] for each in shown["rows"] if each["sent"]) == shown["used"]
@@ -110,9 +110,9 @@ def test_a_gateway_that_ended_or_fell_silent_is_shown_as_stopped(alone):
     url = f"sqlite:///{alone.folder}/brim.db"
     with served_gateway(url) as address:
         post(address, asked(conversation(2)))
-        (row,) = until(lambda: alone.get("gateway", "mine")[1]["gateways"])
+        (row,) = until(lambda: alone.get("gateway")[1]["gateways"])
         assert row["running"]
-    (row,) = alone.get("gateway", "mine")[1]["gateways"]
+    (row,) = alone.get("gateway")[1]["gateways"]
     assert not row["running"]
     with brim.open_store(url) as store:
         (name,) = store.ids(TRAFFIC)
@@ -120,7 +120,7 @@ def test_a_gateway_that_ended_or_fell_silent_is_shown_as_stopped(alone):
         for age, runs in ((60.0, True), (120.0, False)):  # Killed, it could not say that it stopped.
             body = {**saved.body, "stopped": False, "seen": time.time() - age}
             store.save(TRAFFIC, name, body, version=store.load(TRAFFIC, name).version)
-            assert alone.get("gateway", "mine")[1]["gateways"][0]["running"] == runs
+            assert alone.get("gateway")[1]["gateways"][0]["running"] == runs
 
 
 @pytest.mark.parametrize("view", ["timeline", "ledger", "cache", "prompt"])

@@ -25,7 +25,7 @@ def workspace(tmp_path):
             session.add({"role": "assistant", "content": None, "tool_calls": [call]})
             session.add({"role": "tool", "tool_call_id": f"c{i}", "content": said})
             session.prompt()
-    made = Workspace(name="mine", url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path))
+    made = Workspace(url=f"sqlite:///{tmp_path}/brim.db", config=str(tmp_path))
     yield made
     made.close()
 

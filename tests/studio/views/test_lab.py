@@ -20,7 +20,7 @@ from properties import examples
 @pytest.fixture(scope="module")
 def workspace(served):
     """The demo."""
-    return served.studio.workspace("demo")
+    return served.workspace
 
 
 def rows(told):
@@ -33,7 +33,7 @@ def opened_receipt(folder, receipt):
     """Yield a workspace that opened the file of a receipt, and its source in the lab."""
     path = folder / "receipt.json"
     path.write_text(receipt.to_json())
-    workspace = Workspace(name="mine", url=f"sqlite:///{folder}/none.db")
+    workspace = Workspace(url=f"sqlite:///{folder}/none.db")
     yield workspace, f"session:{workspace.files.open(str(path), wait=60).sessions[0]}"
     workspace.close()
 

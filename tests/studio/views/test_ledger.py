@@ -19,9 +19,9 @@ def test_the_ledger_has_each_edit_with_its_removed_texts_and_summary(served):
     assert all(edit["texts"] for edit in loop)
 
 
-def test_a_search_finds_texts_with_all_of_its_words(alone):
+def test_a_search_finds_texts_with_all_of_its_words(own_demo):
     """One word of two was enough: "certificate nonsense" found what "certificate" finds."""
-    found = [alone.get("search", query=query)[1]["found"] for query in ("certificate", "certificate zyzzyva")]
+    found = [own_demo.get("search", query=query)[1]["found"] for query in ("certificate", "certificate zyzzyva")]
     assert found[0]
     assert found[1] == []
 

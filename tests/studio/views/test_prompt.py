@@ -45,7 +45,7 @@ def recorded(folder, format, *, turns=30, capture=True, budget=900, **asked):
         session.add(said(format, "user", "the last question " + "word " * asked.pop("long", 5)))
         fitted = session.prompt(system="Be brief.", tools=TOOLS[format], memory=["The sky is blue."], budget=budget)
         session.record_usage(input_tokens=fitted.used + 7)
-    return Workspace(name="mine", url=url, config=str(folder)), fitted
+    return Workspace(url=url, config=str(folder)), fitted
 
 
 @pytest.mark.parametrize("format", list(TOOLS))

@@ -8,7 +8,7 @@ def test_a_store_that_appears_later_is_found(alone):
     session = brim.Session(window=2_000, model="gpt-5", store=store, id="s")
     session.add({"role": "user", "content": "hello"})
     session.prompt()
-    rows = alone.get("sessions", workspace="mine")[1]["sessions"]
+    rows = alone.get("sessions")[1]["sessions"]
     assert [row["id"] for row in rows] == ["s"]
 
 
@@ -19,18 +19,16 @@ def test_sessions_are_filtered_ordered_and_paged(alone):
         for i in range(450):
             shown = {**status, "peak": 10 * i, "warnings": int(i % 9 == 0), "overflows": int(i == 7)}
             store.append(f"session-{i:03d}", [], meta={"kind": "session", "status": shown})
-    told = alone.get("sessions", "mine")[1]
+    told = alone.get("sessions")[1]
     assert (told["found"], told["all"], len(told["sessions"])) == (450, 450, 200)
-    last = alone.get("sessions", "mine", start="400")[1]["sessions"]
+    last = alone.get("sessions", start="400")[1]["sessions"]
     assert len(last) == 50
-    fullest = alone.get("sessions", "mine", order="peak")[1]["sessions"]
+    fullest = alone.get("sessions", order="peak")[1]["sessions"]
     assert [row["peak"] for row in fullest[:3]] == [4_490, 4_480, 4_470]
     assert "over its budget" in fullest[0]["problems"]
-    wrong = alone.get("sessions", "mine", only="problems")[1]
+    wrong = alone.get("sessions", only="problems")[1]
     assert wrong["found"] == sum(i % 9 == 0 or i == 7 or 10 * i > 4_000 for i in range(450))
-    assert alone.get("sessions", "mine", text="session-007 gpt")[1]["sessions"][0]["problems"] == [
-        "refused as too long"
-    ]
+    assert alone.get("sessions", text="session-007 gpt")[1]["sessions"][0]["problems"] == ["refused as too long"]
 
 
 def test_the_filter_finds_a_title_that_was_shown(alone):
@@ -39,6 +37,6 @@ def test_the_filter_finds_a_title_that_was_shown(alone):
     session = brim.Session(window=2_000, model="gpt-5", store=store, id="s")
     session.add({"role": "user", "content": "The Checkout answers with 500."})
     session.prompt()
-    assert "Checkout" in alone.get("sessions", "mine")[1]["sessions"][0]["title"]
-    assert alone.get("sessions", "mine", text="checkout")[1]["found"] == 1
-    assert alone.get("sessions", "mine", text="basket")[1]["found"] == 0
+    assert "Checkout" in alone.get("sessions")[1]["sessions"][0]["title"]
+    assert alone.get("sessions", text="checkout")[1]["found"] == 1
+    assert alone.get("sessions", text="basket")[1]["found"] == 0

@@ -28,7 +28,7 @@ def test_the_cost_of_a_call_is_that_of_the_catalogue_or_unknown(served, alone):
     session = brim.Session(window=2_000, meter="o200k_base", store=store, id="s")
     session.add({"role": "user", "content": "hello"})
     session.record_usage(input_tokens=session.prompt().used, output_tokens=2)
-    assert alone.get("timeline", workspace="mine", session="s")[1]["points"][0]["cost_usd"] is None
+    assert alone.get("timeline", session="s")[1]["points"][0]["cost_usd"] is None
 
 
 def test_usage_of_several_passes_is_not_the_size_of_one_prompt(alone):
@@ -38,4 +38,4 @@ def test_usage_of_several_passes_is_not_the_size_of_one_prompt(alone):
     session.prompt()
     for usage, reported in (({"input": 9}, 9), ({"input": 27, "passes": 3}, None)):
         store.append("s", [("usage", usage)])
-        assert alone.get("timeline", workspace="mine", session="s")[1]["points"][0]["size"]["reported"] == reported
+        assert alone.get("timeline", session="s")[1]["points"][0]["size"]["reported"] == reported

@@ -1,7 +1,6 @@
 // Requests to the server. A refused request throws an error with the server's message.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { workspace } from "./route";
 
 async function answer(response: Response): Promise<string> {
   const text = await response.text();
@@ -17,7 +16,7 @@ async function answer(response: Response): Promise<string> {
 
 type Fields = Record<string, string>;
 
-const address = (view: string, fields: Fields): string => `/api/${view}?${new URLSearchParams({ workspace: workspace.value, ...fields })}`;
+const address = (view: string, fields: Fields): string => `/api/${view}?${new URLSearchParams(fields)}`;
 
 async function read(view: string, fields: Fields = {}): Promise<string> {
   return answer(await fetch(address(view, fields), { credentials: "same-origin" }));
@@ -33,7 +32,7 @@ export async function get<T>(view: string, fields: Fields = {}): Promise<T> {
 }
 
 export function post<T>(view: string, fields: Record<string, unknown> = {}): Promise<T> {
-  return write(`/api/${view}`, "application/json", JSON.stringify({ workspace: workspace.value, ...fields }));
+  return write(`/api/${view}`, "application/json", JSON.stringify(fields));
 }
 
 export function upload<T>(file: Blob, name: string): Promise<T> {
@@ -52,7 +51,7 @@ export const changed = signal(0);
 
 /**
  * Returns the values of a view, loaded again when the request changes, and after every write. Values of another request
- * are not shown, unless `kept`. A screen is created anew for another workspace.
+ * are not shown, unless `kept`.
  */
 export function useView<T>(view: string | null, fields: Fields = {}, kept = false): Loaded<T> {
   const request = `${view} ${JSON.stringify(fields)}`;

@@ -1,4 +1,4 @@
-// The frame around the screens: navigation, workspace, keys.
+// The frame around the screens: navigation and keys.
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { changed, get } from "./api";
@@ -6,7 +6,7 @@ import { Lab } from "./lab";
 import { Live } from "./live";
 import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
 import { Problem } from "./parts";
-import { first, go, link, screen, SCREENS, SESSION, workspace } from "./route";
+import { go, link, screen, SCREENS, SESSION } from "./route";
 import { Session } from "./session";
 import { Sessions } from "./sessions";
 import { Settings } from "./settings";
@@ -63,17 +63,10 @@ function Studio() {
           Search… <kbd>Ctrl K</kbd>
         </button>
         <OpenButton />
-        <div class="switch" role="group" aria-label="Workspace">
-          {["mine", "demo"].map((name) => (
-            <button key={name} aria-pressed={workspace.value === name} onClick={() => (location.hash = `#/${screen.value === "session" ? "sessions" : screen.value}?workspace=${name}`)}>
-              {name === "mine" ? "My project" : "Demo"}
-            </button>
-          ))}
-        </div>
       </header>
       <OpenPanel />
       <main id="main" tabIndex={-1} data-screen={screen.value}>
-        {View ? <View key={`${screen.value} ${workspace.value}`} /> : <Problem text={`There is no screen called ${screen.value}.`} />}
+        {View ? <View key={screen.value} /> : <Problem text={`There is no screen called ${screen.value}.`} />}
       </main>
     </>
   );
@@ -98,9 +91,5 @@ addEventListener("keydown", (event) => {
   }
 });
 takeDrops();
-get<{ first: string; file: string | null }>("about", { workspace: "mine" })
-  .then((about) => {
-    first.value = about.first;
-    if (about.file && !location.hash) void follow(about.file);
-  })
-  .finally(() => render(<Studio />, document.getElementById("studio")!));
+render(<Studio />, document.getElementById("studio")!);
+if (!location.hash) void get<{ file: string | null }>("about").then(({ file }) => (file ? follow(file) : undefined));

@@ -30,7 +30,7 @@ async function openFile(file: Blob, name: string): Promise<void> {
 /** Waits until a file is read, and shows what is in it: one request as a prompt, several as sessions. */
 export async function follow(id: string): Promise<void> {
   for (;;) {
-    const { files } = await get<{ files: Opened[] }>("files", { workspace: "mine" });
+    const { files } = await get<{ files: Opened[] }>("files");
     const file = files.find((each) => each.id === id);
     if (!file) return;
     opening.value = { ...file, problem: file.problem && `${file.name}: ${file.problem}.` };
@@ -39,8 +39,8 @@ export async function follow(id: string): Promise<void> {
       if (file.problem) return;
       opening.value = null;
       const none = { session: null, step: null, find: null };
-      if (file.found === 1) go("session", { ...none, workspace: "mine", session: file.sessions[0]! });
-      else go("sessions", { ...none, workspace: "mine", file: file.name });
+      if (file.found === 1) go("session", { ...none, session: file.sessions[0]! });
+      else go("sessions", { ...none, file: file.name });
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 250));

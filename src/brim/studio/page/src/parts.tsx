@@ -1,7 +1,6 @@
 // Components that several screens share.
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { workspace, screen } from "./route";
+import type { ComponentChildren, VNode } from "preact";
 
 export const n = (value: number | null | undefined): string =>
   value === null || value === undefined ? "unknown" : value.toLocaleString("en");
@@ -43,11 +42,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
       </svg>
       <div>{children}</div>
       <p>Drop a request, a log, a trace, a session of an agent or a receipt anywhere on this page, or paste its text. It stays on this machine.</p>
-      {workspace.value !== "demo" && (
-        <button class="main" onClick={() => (location.hash = `#/${screen.value}?workspace=demo`)}>
-          Open the demo
-        </button>
-      )}
+      <p><code>brim studio --demo</code> shows a recorded demo.</p>
     </div>
   );
 }
@@ -66,6 +61,22 @@ export function Failed({ title, text }: { title: string; text: string }) {
     <>
       <Head title={title} />
       <Problem text={text} />
+    </>
+  );
+}
+
+/** The most rows of a list that are drawn at once; a button draws the others. */
+const FEW = 300;
+
+/** The start and the end of a long list, with a button between them that draws the rest. */
+export function Rows<T>({ items, draw }: { items: readonly T[]; draw: (item: T) => VNode }) {
+  const all = useSignal(false);
+  if (all.value || items.length <= FEW) return <ol>{items.map(draw)}</ol>;
+  return (
+    <>
+      <ol>{items.slice(0, FEW / 2).map(draw)}</ol>
+      <button class="rest" onClick={() => (all.value = true)}>Show {n(items.length - FEW)} more</button>
+      <ol>{items.slice(-FEW / 2).map(draw)}</ol>
     </>
   );
 }

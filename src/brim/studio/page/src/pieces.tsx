@@ -2,8 +2,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { get } from "./api";
-import { Block, useBlocks } from "./blocks";
-import { dollars, n, plural, share } from "./parts";
+import { dollars, n, plural, Rows, share } from "./parts";
 import type { Fit, Piece } from "./types";
 import { Chip, type Key, keys } from "./categories";
 import { Ribbon, type Run } from "./ribbon";
@@ -105,7 +104,6 @@ function List({ fit, source, back, set, letters, chosen }: ListProps) {
       `${piece.name} ${piece.excerpt}`.toLowerCase().includes(wanted) &&
       (chosen === null || piece.group === chosen),
   );
-  const blocks = useBlocks(rows);
   const noun = fit.kind === "sections" ? "section" : "turn";
   return (
     <>
@@ -122,9 +120,7 @@ function List({ fit, source, back, set, letters, chosen }: ListProps) {
       </div>
       {open.value !== null && <Whole source={source} name={open.value} close={() => (open.value = null)} />}
       <div class="long" tabIndex={0} role="region" aria-label="Pieces">
-        {blocks.map((items, i) => (
-          <Block key={i} items={items} guess={() => 52} needed={i === 0} state={`${open.value} ${Object.keys(back).length}`} draw={(piece) => <Line key={piece.name} piece={piece} at={letters.get(piece.group)} back={back[piece.name]} set={set} open={open} />} />
-        ))}
+        <Rows items={rows} draw={(piece) => <Line key={piece.name} piece={piece} at={letters.get(piece.group)} back={back[piece.name]} set={set} open={open} />} />
       </div>
       {!rows.length && <p class="soft">No piece matches.</p>}
     </>

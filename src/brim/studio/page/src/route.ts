@@ -20,7 +20,6 @@ export const SESSION: Screen = { name: "session", title: "Session", about: "The 
 const hash = signal(location.hash);
 addEventListener("hashchange", () => (hash.value = location.hash));
 
-export const first = signal("mine");
 const parts = computed(() => {
   const [path, query] = hash.value.replace(/^#\/?/, "").split("?");
   return { screen: path || "sessions", params: new URLSearchParams(query ?? "") };
@@ -28,15 +27,12 @@ const parts = computed(() => {
 
 export const screen = computed(() => parts.value.screen);
 export const params = computed(() => parts.value.params);
-export const workspace = computed(() => params.value.get("workspace") ?? first.value);
 
 type Change = Record<string, string | number | null>;
 
-/** Returns the link to a screen; it keeps the workspace, and on the same screen all parameters. */
+/** Returns the link to a screen; on the same screen it keeps all parameters. */
 export function link(to: string, change: Change = {}): string {
   const query = new URLSearchParams();
-  const space = params.value.get("workspace");
-  if (space) query.set("workspace", space);
   if (to === screen.value) params.value.forEach((value, name) => query.set(name, value));
   for (const [name, value] of Object.entries(change)) {
     if (value === null || value === "") query.delete(name);

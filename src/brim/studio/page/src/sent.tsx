@@ -1,10 +1,9 @@
 // The parts of a prompt in the order in which they were sent; parts that were left out are dimmed.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import { Block, FEW, useBlocks } from "./blocks";
 import { Changed, useChange } from "./change";
 import { Keep } from "./keep";
-import { Copied, n, plural, share } from "./parts";
+import { Copied, n, plural, Rows, share } from "./parts";
 import { go, link, params } from "./route";
 import { type Run, Ribbon } from "./ribbon";
 import type { Mark, Prompt as Loaded, PromptRow, Timeline } from "./types";
@@ -21,9 +20,6 @@ interface Shown {
   row: PromptRow;
   i: number;
 }
-
-/** The estimated height of a part that is not drawn yet, in pixels. */
-const guess = ({ row }: Shown): number => (row.sent ? 56 + 21 * Math.min(8, row.text.length / 110) : 44);
 
 /** The category of a row; a section is a category of its own. */
 export const partOf = (row: PromptRow): string => (row.category === "section" ? row.role : row.category);
@@ -73,7 +69,6 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
     let sent: string | null = null;
     return (row: PromptRow) => echoOf(row.text, (sent ??= loaded.rows.filter((each) => each.sent).map((each) => each.text).join("\n")));
   }, [loaded]);
-  const blocks = useBlocks(shown);
   const draw = ({ row, i }: Shown) => <Part key={i} row={row} i={i} loaded={loaded} at={colours.get(partOf(row))} words={wanted} elsewhere={elsewhere} />;
   return (
     <section class="card parts" aria-label={changed ? "Left out or shortened" : "The prompt"}>
@@ -95,7 +90,7 @@ export function Parts({ loaded, colours, changed = false }: { loaded: Loaded; co
         {part && <button onClick={() => go("session", { part: null }, true)}>all categories</button>}
       </div>
       <div class="text-parts">
-        {blocks.map((items, at) => <Block key={at} items={items} draw={draw} guess={guess} needed={at === 0 || shown.length <= FEW} state={wanted} />)}
+        <Rows items={shown} draw={draw} />
       </div>
       {!shown.length && <p class="soft">{changed && !part ? "Nothing was left out or shortened." : "No message matches."}</p>}
     </section>

@@ -9,15 +9,10 @@ const LEAST = 3;
 
 interface Hit {
   session: string;
+  /** The first step that sent it; null if it was left out. */
   step: number | null;
+  out: boolean;
   excerpt: string;
-}
-
-interface Hits {
-  found: Hit[];
-  sent: (Hit & { role: string })[];
-  read: number;
-  of: number;
 }
 
 type Sparks = Record<string, { shares: number[]; cost_usd: number | null; first: number }>;
@@ -90,21 +85,17 @@ export function Sessions() {
 /** The texts with all words of a query, sent or left out, each with its step. */
 function Texts({ words }: { words: string }) {
   const query = useSlowed(words, 200);
-  const { value, problem } = useView<Hits>(query.length < LEAST ? null : "search", { query }, true);
+  const { value, problem } = useView<{ found: Hit[] }>(query.length < LEAST ? null : "search", { query }, true);
   if (problem) return <Problem text={problem} />;
   if (query.length < LEAST || !value) return <></>;
-  const rows = [...value.found.map((hit) => ({ ...hit, where: "left out of", tab: "out" })), ...value.sent.map((hit) => ({ ...hit, where: `${hit.role} in`, tab: null }))];
   return (
     <section class="card" aria-label="Texts">
-      <p role="status">
-        {plural(value.found.length, "text")} left out, {plural(value.sent.length, "message")} sent
-        {value.read < value.of && <small> in the newest {n(value.read)} of {plural(value.of, "session")}</small>}
-      </p>
+      <p role="status">{plural(value.found.length, "text")} with these words</p>
       <ul class="texts">
-        {rows.map((hit, i) => (
+        {value.found.map((hit, i) => (
           <li key={i}>
-            <a data-row class="clip" href={stepLink(hit.session, hit.step, { find: query, tab: hit.tab })}>{hit.excerpt}</a>
-            <span class="soft">{hit.where} {hit.session}{hit.step !== null && `, step ${hit.step}`}</span>
+            <a data-row class="clip" href={stepLink(hit.session, hit.step, { find: query, tab: hit.out ? "out" : null })}>{hit.excerpt}</a>
+            <span class="soft">{hit.out ? "left out of" : "sent in"} {hit.session}{hit.step !== null && `, step ${hit.step}`}</span>
           </li>
         ))}
       </ul>
