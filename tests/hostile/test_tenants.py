@@ -179,7 +179,7 @@ def test_the_studio_shows_a_session_only_its_own_texts_and_a_stranger_nothing(no
     operator = {"authorization": f"Bearer {SECRETS['STUDIO_TOKEN']}"}
 
     def ask(address, view, headers=operator, **fields):
-        return asked(address, "GET", f"/api/{view}?{urlencode({'workspace': 'mine', **fields})}", None, headers)
+        return asked(address, "GET", f"/api/{view}?{urlencode(fields)}", None, headers)
 
     command = ("studio", "--no-open", "--port", "0", "--token", "STUDIO_TOKEN", "--store", url)
     with process(str(tmp_path), *command) as started:

@@ -109,7 +109,7 @@ def test_the_ledger_of_the_studio_has_it_beside_each_cut(tmp_path):
     url = f"sqlite:///{tmp_path}/brim.db"
     engine, last = run([*FILES, "f1.py", *(f"g{at}.py" for at in range(8))], store=url)
     (session,) = engine.sessions
-    edits = ledger(Workspace(name="mine", url=url, config=str(tmp_path), runs=str(tmp_path)), session.id)["edits"]
+    edits = ledger(Workspace(url=url, config=str(tmp_path)), session.id)["edits"]
     cuts = [edit["regret"] for edit in reversed(edits) if edit["kind"] == "compaction"]
     assert len(cuts) > 1
     assert cuts == [None, last.receipt.history["regret"]["cuts"]["2"], *[None] * (len(cuts) - 2)]
