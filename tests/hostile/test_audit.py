@@ -13,7 +13,6 @@ import pytest
 from brim.audit import audit
 from brim.audit import records as audit_records
 from brim.errors import SourceError
-from brim.files.text_files import FileMatch
 
 LINE = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "a" * 1_000}]}).encode() + b"\n"
 
@@ -42,18 +41,6 @@ def test_a_recording_that_repeats_itself_as_recordings_do_is_unpacked(tmp_path):
     trace = tmp_path / "trace.jsonl.gz"
     trace.write_bytes(gzip.compress("\n".join(rows).encode()))
     assert audit([str(trace)]).values["recorded"]["requests"] == 900
-
-
-@pytest.mark.parametrize(
-    ("listed", "count"),
-    [("[1" + ",1" * 200_000 + "]", 200_001), ("[" + " " * 400_000 + "]", 0), ("[" + "[],\n" * 90_000 + "]", 90_000)],
-    ids=["numbers", "blanks", "lists"],
-)
-def test_a_list_of_many_small_records_is_read_in_one_pass(tmp_path, listed, count):
-    path = tmp_path / "list.json"
-    path.write_text(listed)
-    recording = audit_records.opened(FileMatch(path=str(path), named=True), str(tmp_path))
-    assert sum(1 for _ in audit_records.records(recording)) == count
 
 
 def test_an_audit_that_is_terminated_leaves_nothing_on_the_disk(tmp_path):

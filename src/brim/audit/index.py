@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brim.audit.formats import found
-from brim.audit.records import LINES, Record, Recording, records
+from brim.audit.records import Record, Recording, records
 from brim.audit.totals import NAMED
 from brim.audit.trace import Place, TraceItem, fingerprint
 
@@ -73,7 +73,7 @@ def scanned(recording: Recording, file: int, progress: Callable[[int], None]) ->
     last: dict[str, int] = {}
     for at, record in enumerate(records(recording)):
         try:
-            problem = record.problem or _add(result, recording, file, record, last)
+            problem = record.problem or _add(result, file, record, last)
         except Exception as error:  # A record from a stranger must not end the audit.
             problem = f"it cannot be read: {type(error).__name__}: {error}"
         if problem:
@@ -86,7 +86,7 @@ def scanned(recording: Recording, file: int, progress: Callable[[int], None]) ->
     return result
 
 
-def _add(result: Scanned, recording: Recording, file: int, record: Record, last: dict[str, int]) -> str:
+def _add(result: Scanned, file: int, record: Record, last: dict[str, int]) -> str:
     """Add the spans of a record, and return its problem; `last` has the index of the last span of each key."""
     keys: dict[str, TraceItem] = {}
     known = False
@@ -99,7 +99,7 @@ def _add(result: Scanned, recording: Recording, file: int, record: Record, last:
             if key not in keys or (item.at or 0) < (keys[key].at or 0):
                 keys[key] = item
     for key, item in keys.items():
-        if item.session and recording.form == LINES and key in last:
+        if item.session and key in last:
             before = result.spans[last[key]]
             if record.offset - before.offset - before.length <= _GAP:
                 result.spans[last[key]] = before._replace(length=record.offset + record.length - before.offset)

@@ -1,6 +1,6 @@
 """The records of a file, with one record in memory at a time.
 
-A file has one record per line, is a list of records, or is one record over many lines; its first bytes show which.
+A file has one record per line, or is one record over many lines; its first bytes show which.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import gzip
 import io
 import json
 import os
-import re
 import sys
 import tempfile
 import zlib
@@ -19,7 +18,6 @@ from dataclasses import dataclass
 from stat import S_ISFIFO
 from typing import IO, Any, NamedTuple, cast
 
-from brim.audit.fields import loaded, mapping
 from brim.errors import SourceError
 from brim.files.source import STDIN, STDIN_SHOWN, UTF16, UTF16_PROBLEM
 from brim.files.text_files import FileMatch
@@ -32,11 +30,8 @@ _MOST_TIMES = 100
 """A file that unpacks to more than `MOST` bytes may grow by this factor; recordings grow by 5 to 40."""
 _GZIP = b"\x1f\x8b"
 _BOM = codecs.BOM_UTF8
-_BLANK, _BETWEEN = re.compile(r"[ \t\r\n]*+"), re.compile(r"[ \t\r\n,]*+")
 _OPEN = (b"{", b"[", b",", b":")
-"""How the first line of a multi-line document may end."""
-
-LINES, LIST, DOCUMENT = "lines", "list", "document"
+"""How the first line of a document over many lines may end."""
 
 
 class UnpackedTooLong(Exception):
@@ -52,8 +47,8 @@ class Recording:
     path: str
     """The file that is read: an unpacked copy, if it was compressed or came from standard input."""
     size: int
-    form: str
-    """`lines`, `list` or `document`."""
+    document: bool = False
+    """Whether it is one record over many lines."""
     named: bool = True
     """Whether it was passed by name, not found in a directory."""
     problem: str = ""
@@ -80,38 +75,30 @@ def opened(found: FileMatch, spool: str) -> Recording:
         path = _plain(found.path, spool)
         size = os.path.getsize(path)
         with open(path, "rb") as file:
-            wide = file.read(2).startswith(UTF16)
-            file.seek(0)
-            form = _form(file)
-        if wide:
-            return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=UTF16_PROBLEM)
+            head = file.read(_BLOCK)
+        document = _is_document(head)
+        problem = UTF16_PROBLEM if head.startswith(UTF16) else ""
+        if document and size > MOST:
+            problem = f"it is one record of more than {MOST // 1024**2} MiB: write one record per line"
     except UnpackedTooLong as error:
-        return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=str(error))
+        problem = str(error)
     except (OSError, EOFError, zlib.error) as error:
         problem = f"it cannot be read: {(getattr(error, 'strerror', None) or str(error)).lower()}"
-        return Recording(name=shown, path="", size=0, form=LINES, named=found.named, problem=problem)
-    return Recording(name=shown, path=path, size=size, form=form, named=found.named)
+    if problem:
+        return Recording(name=shown, path="", size=0, named=found.named, problem=problem)
+    return Recording(name=shown, path=path, size=size, document=document, named=found.named)
 
 
-def records(recording: Recording) -> Iterator[Record]:
-    """Yield the records of a file; none if it has a problem."""
+def records(recording: Recording, offset: int = 0, length: int | None = None, line: int = 1) -> Iterator[Record]:
+    """Yield the records of a file, or of a span that begins on this line; none if the file has a problem."""
     if recording.problem:
         return
     with _file(recording) as file:
-        if recording.form == LINES:
-            yield from _lines(file, 0, recording.size, 1)
-        else:
-            yield from _values(file, listed=recording.form == LIST)
-
-
-def again(recording: Recording, offset: int, length: int, line: int) -> Iterator[Record]:
-    """Yield the records of a span that begins on this line, for the second pass."""
-    with _file(recording) as file:
+        if recording.document:
+            yield _record(file.read(), 0, 1)
+            return
         file.seek(offset)
-        if recording.form == LINES:
-            yield from _lines(file, offset, offset + length, line)
-        else:
-            yield _record(file.read(length), offset, line)
+        yield from _lines(file, offset, recording.size if length is None else offset + length, line)
 
 
 def _file(recording: Recording) -> IO[bytes]:
@@ -164,25 +151,10 @@ def _copy(source: io.BufferedReader | gzip.GzipFile, spool: str, most: int | Non
     return path
 
 
-def _form(file: IO[bytes]) -> str:
-    """Return how a file stores its records, by its first bytes."""
-    head = file.read(_BLOCK).removeprefix(_BOM).lstrip()
-    first, ends, _ = head.partition(b"\n")
-    if head[:1] == b"[":
-        if not _begins_with_message(head):
-            return LIST
-        return LINES if ends and isinstance(loaded(first.decode("utf-8", "replace")), list) else DOCUMENT
-    return DOCUMENT if ends and head[:1] == b"{" and first.rstrip().endswith(_OPEN) else LINES
-
-
-def _begins_with_message(head: bytes) -> bool:
-    """Return whether a list begins with a message, so that all of it is one conversation."""
-    text = head.decode("utf-8", "replace")
-    try:
-        first, _ = json.JSONDecoder().raw_decode(text, text.find("{"))
-    except (ValueError, RecursionError):
-        return False
-    return "role" in mapping(first)
+def _is_document(head: bytes) -> bool:
+    """Return whether a file is one JSON value over many lines, by its first bytes."""
+    first, ends, _ = head.removeprefix(_BOM).lstrip().partition(b"\n")
+    return bool(ends) and first[:1] in (b"{", b"[") and first.rstrip().endswith(_OPEN)
 
 
 def _lines(file: IO[bytes], start: int, stop: int, line: int) -> Iterator[Record]:
@@ -212,42 +184,3 @@ def _record(raw: bytes, offset: int, line: int) -> Record:
     except ValueError as error:
         problem = f"it is not JSON: {error}"
     return Record(offset, len(raw), line, None, problem)
-
-
-def _values(file: IO[bytes], *, listed: bool) -> Iterator[Record]:
-    """Yield the value that a file holds or, if it is a list of records, its elements, one in memory at a time."""
-    utf8, decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape"), json.JSONDecoder()
-    head = file.read(len(_BOM))
-    text, offset = ("", len(_BOM)) if head == _BOM else (utf8.decode(head), 0)
-    opened, at, line = not listed, 0, 1
-    while True:
-        start = _end(_BETWEEN if opened else _BLANK, text, at)
-        if not opened and text.startswith("[", start):
-            opened, start = True, _end(_BLANK, text, start + 1)
-        line += text.count("\n", at, start)
-        offset, at = offset + start - at, start
-        if listed and opened and text.startswith("]", at):
-            return
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except RecursionError:
-            yield Record(offset, 0, line, None, "it is nested too deeply, and the records after it cannot be found")
-            return
-        except ValueError as error:
-            text, at = text[at:], 0
-            raw = file.read(max(_BLOCK, len(text)))
-            if raw and len(text) <= MOST:
-                text += utf8.decode(raw)
-                continue
-            if text or not opened:
-                yield Record(offset, 0, line, None, f"it is not JSON, or is longer than {MOST // 1024**2} MiB: {error}")
-            return
-        length = len(text[at:end].encode("utf-8", "surrogateescape"))
-        yield Record(offset, length, line, value)
-        line += text.count("\n", at, end)
-        offset, at = offset + length, end
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found is not None else at

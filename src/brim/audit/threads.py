@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from brim.audit.fields import mapping, seconds_in
 from brim.audit.formats import found
 from brim.audit.index import RecordSpan, key_of
-from brim.audit.records import Recording, again
+from brim.audit.records import Recording, records
 from brim.audit.trace import Place, RecordedRequest, SessionLog, TraceItem, TraceStep, replies
 
 _THREADS = 16
@@ -54,7 +54,7 @@ class RecordReader:
         if known is not None:
             yield Place(span.file, span.line), known
             return
-        for record in again(self._recordings[span.file], span.offset, span.length, span.line):
+        for record in records(self._recordings[span.file], span.offset, span.length, span.line):
             items = [
                 (key_of(item, span.file, record.offset, at), item)
                 for _, listed in found(record.value)
