@@ -5,16 +5,16 @@ from itertools import combinations, pairwise
 import pytest
 
 import brim
-from brim.history.rules import Alternation, Batches, Pairs
+from brim.history.rules import Seams
 from brim.history.turns import Turns
 from brim.testing import CharMeter
 from brim.wire import wire
 from talk import answer, calling, gives, item_call, item_output, model, reasoning, result, says, system, text, use, user
 
 
-def bonds(rule, format, messages):
-    read = wire(format).read
-    return [rule.bond(read(raw, i), i) for i, raw in enumerate(messages)]
+def bonds(format, messages, seams=None):
+    seams, read = seams or Seams(wire(format)), wire(format).read
+    return [seams.bond(read(raw, i), i) for i, raw in enumerate(messages)]
 
 
 # --- a call and its results
@@ -35,15 +35,15 @@ def bonds(rule, format, messages):
     ],
 )
 def test_a_result_may_not_be_parted_from_its_call(messages, expected):
-    assert bonds(Pairs(), "openai", messages) == expected
+    assert bonds("openai", messages) == expected
 
 
 def test_calls_wait_until_they_are_answered():
-    pairs = Pairs()
-    bonds(pairs, "openai", [calling("a", "b"), result("a")])
-    assert pairs.open == {"b": [0]}
-    pairs.bond(wire("openai").read(result("b"), 2), 2)
-    assert pairs.open == {}
+    seams = Seams(wire("openai"))
+    bonds("openai", [calling("a", "b"), result("a")], seams)
+    assert seams.open == {"b": [0]}
+    seams.bond(wire("openai").read(result("b"), 2), 2)
+    assert seams.open == {}
 
 
 # --- what the model said at one time
@@ -52,7 +52,7 @@ def test_calls_wait_until_they_are_answered():
 def test_items_of_the_model_in_a_row_stay_together():
     said = {"type": "message", "role": "assistant", "content": "so"}
     messages = [user(), reasoning(), said, item_call("a"), item_output("a"), reasoning(), item_call("b"), user(), said]
-    assert bonds(Batches(), "responses", messages) == [None, None, 1, 2, None, None, 5, None, None]
+    assert bonds("responses", messages) == [None, None, 1, 2, 3, None, 5, None, None]
 
 
 # --- user and model in turn
@@ -70,7 +70,7 @@ def test_items_of_the_model_in_a_row_stay_together():
 )
 def test_a_cut_is_allowed_before_the_model_speaks_and_between_messages_of_the_user(roles, expected):
     messages = [user() if role == "u" else says(text("so")) for role in roles]
-    assert bonds(Alternation(), "anthropic", messages) == expected
+    assert bonds("anthropic", messages) == expected
 
 
 def test_leaving_out_any_turns_leaves_user_and_model_in_turn():

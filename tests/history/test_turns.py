@@ -141,7 +141,7 @@ def facts(turns):
         if not name.startswith("_") and name not in ("format", "generation", "order")
     }
     repairs = [(r.index, r.action, r.reason, r.units) for r in turns.repairs]
-    return told | {"repairs": repairs, "open": dict(turns.pairs.open), "wire": turns.wire.name}
+    return told | {"repairs": repairs, "open": dict(turns.seams.open), "wire": turns.wire.name}
 
 
 BROKEN = [

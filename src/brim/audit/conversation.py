@@ -125,7 +125,7 @@ class RecordedConversation:
     def _faults(self) -> list[str]:
         turns = self.history.turns
         faults = {next((text for part, text in _FAULTS if part in r.reason), r.reason) for r in turns.repairs}
-        if turns.pairs.open:
+        if turns.seams.open:
             faults.add("a call without its result")
         if turns.unfinished and turns.idle(()):
             faults.add("reasoning without a text or a call after it")

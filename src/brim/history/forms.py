@@ -492,7 +492,7 @@ class Forms:
         turns = self._turns
         if not asks_for_thinking(turns.model):
             return None
-        unanswered = {at for callers in turns.pairs.open.values() for at in callers}
+        unanswered = {at for callers in turns.seams.open.values() for at in callers}
         places = (at for at in range(len(turns) - 1, -1, -1) if at not in unanswered)
         last = next((at for at in places if turns.messages[at].role == "assistant"), None)
         return (
@@ -502,7 +502,7 @@ class Forms:
     def dangling(self) -> tuple[dict[int, Form], list[Repair]]:
         """Return messages without calls that have no result yet and without idle reasoning, and what was repaired."""
         turns, calls = self._turns, dict[int, list[str]]()
-        for call, callers in turns.pairs.open.items():
+        for call, callers in turns.seams.open.items():
             for at in callers:
                 calls.setdefault(at, []).append(call)
         found = {at: self._without_calls(at, calls[at]) for at in calls}

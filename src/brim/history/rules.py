@@ -1,39 +1,56 @@
-"""Where a history may be cut: each rule says which earlier message a message may not be separated from."""
+"""Which messages of a history stay together, and what providers ask of thinking."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from brim.wire import Wire
 from brim.wire.message import Message
 
 
-class SeamRule(Protocol):
-    """One rule of a provider about a history."""
+class Seams:
+    """Where a history may be cut: for each message, the earliest one that it may not be separated from.
+
+    A call and its results stay together, however far apart: a provider refuses either without the other. Some formats
+    also keep the model's consecutive items together, or all messages up to the model's next one.
+    """
+
+    __slots__ = ("_before", "_calls", "_ends", "_last", "_wire", "open")
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self.open: dict[str, list[int]] = {}
+        """The positions of messages with calls that have no result yet, by the call's id."""
+        self._calls: dict[str, list[str]] | None = {} if wire.named else None
+        """The ids of calls by the name of their function, the newest last, if a result may answer a call by it."""
+        self._last = ""
+        """The role of the last message."""
+        self.start_batch()
 
     def bond(self, message: Message, at: int) -> int | None:
         """Return the position of the earliest message that this one may not be separated from.
 
         `None` allows a cut before it. Messages are passed in order, each once.
         """
+        last, self._last = self._last, message.role
+        call = self._answered(message, at)
+        if call is None:
+            return at - 1 if self._continues(last, message) else None
+        return call
 
+    def _continues(self, last: str, message: Message) -> bool:
+        """Return whether the format binds a message to the one before, whose role is `last`."""
+        if self._wire.batches:
+            return last == message.role == "assistant"
+        if not self._wire.pairs or not last:
+            return False
+        # The user comes first: a cut is allowed where the model starts, and before a further message of the user.
+        starts = message.role == "assistant" != last
+        return not starts and not (message.role == last == "user" and not message.results)
 
-class Pairs:
-    """A call and its results stay together, however far apart: a provider refuses either without the other."""
-
-    __slots__ = ("_calls", "open")
-
-    def __init__(self, *, by_name: bool = False) -> None:
-        """`by_name` says whether a result may answer a call by the name of the function alone."""
-        self.open: dict[str, list[int]] = {}
-        """The positions of messages with calls that have no result yet, by the call's id."""
-        self._calls: dict[str, list[str]] | None = {} if by_name else None
-        """The ids of calls by the name of their function, the newest last, if one may be answered by that name."""
-
-    def bond(self, message: Message, at: int) -> int | None:
+    def _answered(self, message: Message, at: int) -> int | None:
         """Return the position of the earliest call that the message answers."""
         earliest: int | None = None
         for call in message.results:
@@ -102,90 +119,16 @@ class Pairs:
         for callers in self.open.values():
             callers[:] = [place[at] for at in callers]
 
+    # Results that a provider expects earlier. Until a batch is complete, positions are in the order of arrival.
 
-class Batches:
-    """Consecutive items of the model stay together: reasoning, texts and calls."""
-
-    __slots__ = ("_speaking",)
-
-    def __init__(self) -> None:
-        self._speaking = False
-
-    def bond(self, message: Message, at: int) -> int | None:
-        """Return the position of the item before, if both are the model's."""
-        was, self._speaking = self._speaking, message.role == "assistant"
-        return at - 1 if was and self._speaking else None
-
-
-class Alternation:
-    """User and model alternate, the user first: a cut is allowed before a message of the model.
-
-    It is also allowed between two messages of the user, which a provider combines.
-    """
-
-    __slots__ = ("_last",)
-
-    def __init__(self) -> None:
-        self._last: str | None = None
-
-    def bond(self, message: Message, at: int) -> int | None:
-        """Return the position before, unless the model starts here or the user continues."""
-        last, self._last = self._last, message.role
-        if last is None or (message.role == "assistant" and last != "assistant"):
-            return None
-        if message.role == last == "user" and not message.results:
-            return None
-        return at - 1
-
-
-def rules_of(wire: Wire, pairs: Pairs) -> list[SeamRule]:
-    """Return the rules of a message format."""
-    rules: list[SeamRule] = [pairs]
-    if wire.batches:
-        rules.append(Batches())
-    if wire.pairs:
-        rules.append(Alternation())
-    return rules
-
-
-def earliest_bond(rules: Sequence[SeamRule], message: Message, at: int) -> int | None:
-    """Return the earliest position that a rule binds a message to; `None` if a turn may start with it."""
-    bonds = [rule.bond(message, at) for rule in rules]
-    return min((bond for bond in bonds if bond is not None), default=None)
-
-
-_UNBOUND = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|claude-[a-z]+-5(?:-0)?(?![-.]?[1-9])|claude-[1-4]")
-"""Models known to accept thinking after any edit; later ones refuse it."""
-
-
-def binds(model: str | None) -> bool:
-    """Return whether a model may refuse thinking after an edit; an unknown model may."""
-    return model is None or _UNBOUND.search(model) is None
-
-
-def asks_for_thinking(model: str | None) -> bool:
-    """Return whether a model may refuse a last call without the thinking before it.
-
-    Those that bind thinking decide by themselves whether to think, and do not ask for it; an unknown model may ask.
-    """
-    return model is None or "claude" not in model.casefold() or not binds(model)
-
-
-class LateResults:
-    """The late results of one batch. Until they are moved, positions are in the order of arrival."""
-
-    __slots__ = ("_before", "_ends")
-
-    def __init__(self) -> None:
+    def start_batch(self) -> None:
+        """Forget the late results of the last batch of messages."""
         self._before: dict[int, list[int]] = defaultdict(list)
         """The results to insert before a message, by its position."""
         self._ends: dict[int, int] = {}
         """The end of the results after calls so far, by the first message of the calls' run."""
 
-    def __bool__(self) -> bool:
-        return bool(self._before)
-
-    def add(self, messages: Sequence[Message], runs: Sequence[int], call: int, at: int) -> bool:
+    def is_late(self, messages: Sequence[Message], runs: Sequence[int], call: int, at: int) -> bool:
         """Return whether other messages separate a result from its call; it will be moved before the first of them.
 
         Args:
@@ -204,11 +147,24 @@ class LateResults:
         return end < at
 
     def order(self, size: int) -> list[int]:
-        """Return the positions of `size` messages in their new order."""
+        """Return the positions of `size` messages in their new order; empty if none is moved."""
         moved = {at for late in self._before.values() for at in late}
-        ordered: list[int] = []
-        for at in range(size):
-            ordered += self._before.get(at, ())
-            if at not in moved:
-                ordered.append(at)
-        return ordered
+        staying = (at for at in range(size if moved else 0) if at not in moved)
+        return [each for at in staying for each in (*self._before.get(at, ()), at)]
+
+
+_UNBOUND = re.compile(r"claude-(?:[a-z]+-)?[1-4]\b|claude-[a-z]+-5(?:-0)?(?![-.]?[1-9])|claude-[1-4]")
+"""Models known to accept thinking after any edit; later ones refuse it."""
+
+
+def binds(model: str | None) -> bool:
+    """Return whether a model may refuse thinking after an edit; an unknown model may."""
+    return model is None or _UNBOUND.search(model) is None
+
+
+def asks_for_thinking(model: str | None) -> bool:
+    """Return whether a model may refuse a last call without the thinking before it.
+
+    Those that bind thinking decide by themselves whether to think, and do not ask for it; an unknown model may ask.
+    """
+    return model is None or "claude" not in model.casefold() or not binds(model)

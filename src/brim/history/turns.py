@@ -19,7 +19,7 @@ from brim.files.text_digest import text_digest
 from brim.history.envelopes import SUBAGENTS, heard
 from brim.history.note import is_note, is_spoken, note_in
 from brim.history.options import Pin
-from brim.history.rules import LateResults, Pairs, earliest_bond, rules_of
+from brim.history.rules import Seams
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
 from brim.wire.base import loaded_tools, still_read, without
@@ -122,8 +122,7 @@ class Turns:
         self.order += 1
         self.wire = chosen
         self.chat = self.meter.counter(chosen.provider)
-        self.pairs = Pairs(by_name=chosen.named)
-        self._rules = rules_of(chosen, self.pairs)
+        self.seams = Seams(chosen)
         self.raws: list[Any] = []
         """The messages, as added or repaired."""
         self.messages: list[Message] = []
@@ -204,15 +203,15 @@ class Turns:
         if first and any(message.any("compaction") for message in messages):
             self._reread(self.wire, [*self.source, *raws])  # Messages before it are not read any more.
             return
-        self._late = LateResults()
+        self.seams.start_batch()
         self._owns = False
         """Whether the lists of turns were copied for this batch and may be changed."""
         shown = still_read(messages, self.wire)
         self.compacted += len(messages) - len(shown)
         for i in shown:
             add(messages[i], first + i)
-        if self._late:
-            self._move(self._late.order(len(self.raws)))
+        if order := self.seams.order(len(self.raws)):
+            self._move(order)
         self.source.extend(raws)
         self._copies += map(copied, raws)
 
@@ -330,7 +329,7 @@ class Turns:
     @property
     def unfinished(self) -> bool:
         """Whether there may be a call without a result, or reasoning without an output."""
-        return bool(self.pairs.open) or bool(self._reasoning)
+        return bool(self.seams.open) or bool(self._reasoning)
 
     def fingerprint(self, length: int) -> str:
         """Return a fingerprint of the first messages, without a system prompt, which may contain the time."""
@@ -389,7 +388,7 @@ class Turns:
         self._hear(message, at)
         if role == "assistant" and (self.wire.binds or self.wire.batches):
             self._notice(message, at)
-        bond = earliest_bond(self._rules, message, at)
+        bond = self.seams.bond(message, at)
         if role == "user":
             self._find_note(message, bond)
         self._place(at, units, bond)
@@ -464,7 +463,7 @@ class Turns:
         """
         if bond is None or not self.wire.adjacent or at - bond <= 1:
             return
-        if self._late.add(self.messages, self._runs, bond, at):
+        if self.seams.is_late(self.messages, self._runs, bond, at):
             raw = self.messages[at].raw
             self._record(Repair(self.indexes[at], "moved", "a result must follow its call", 0, raw))
 
@@ -479,7 +478,7 @@ class Turns:
         self.indexes = [self.indexes[at] for at in order]
         self._runs = [place[self._runs[at]] for at in order]
         del self._prints[next(seat for seat, at in enumerate(order) if seat != at) + 1 :]
-        self.pairs.moved(place)
+        self.seams.moved(place)
         if self.task is not None:
             self.task = place[self.task]
         if self.instruction is not None:
@@ -491,10 +490,10 @@ class Turns:
 
         A message with results for two turns of the model cannot follow both, so it loses the older results.
         """
-        message = self.pairs.named(message)
-        if len(message.results) == 1 and message.results[0] in self.pairs.open:
+        message = self.seams.named(message)
+        if len(message.results) == 1 and message.results[0] in self.seams.open:
             return message
-        callers = self.pairs.callers(message)
+        callers = self.seams.callers(message)
         newest = max((at for at in callers.values() if at is not None), default=0)
         lost = {
             i

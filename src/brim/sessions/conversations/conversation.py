@@ -215,7 +215,7 @@ class Conversation:
         made.exact = exact and state.exact
         turns = state.context.history.turns
         made.before = count + made.correction + sum(repair.units for repair in turns.repairs)
-        is_valid = room.window == ENDLESS or not (turns.repairs or turns.pairs.open or turns.idle(()))
+        is_valid = room.window == ENDLESS or not (turns.repairs or turns.seams.open or turns.idle(()))
         if self.logged or not fits or not is_valid or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
             self._cut(step, made, parts, added, target)
