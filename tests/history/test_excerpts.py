@@ -52,8 +52,15 @@ def test_lines_stay_whole_and_in_order_between_marks_that_count(chosen, expected
     ("text", "expected"),
     [
         (RUN, ["30 passed in 2.1s"]),
-        (RED, ["1 failed, 29 passed in 2.1s"]),
-        (CODED, ["1 failed, 29 passed in 2.1s\n", "<returncode>1</returncode>\n"]),
+        (RED, ["1 failed, 29 passed in 2.1s", "tests/test_7.py::test_crane_7 FAILED\n"]),
+        (
+            CODED,
+            [
+                "1 failed, 29 passed in 2.1s\n",
+                "tests/test_7.py::test_crane_7 FAILED\n",
+                "<returncode>1</returncode>\n",
+            ],
+        ),
         ("Compiling...\nerror: no such file a.c\nmake: done", ["make: done", "error: no such file a.c\n"]),
         (
             RAISED,

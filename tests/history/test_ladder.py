@@ -277,3 +277,23 @@ def test_a_refusal_says_what_the_stated_budget_leaves():
         brim.DoesNotFit, match="with which the newest turn is cut to marks and the task is cut or dropped"
     ):
         fit(CHAT, 1)
+
+
+def test_a_pinned_task_is_not_said_to_be_cut():
+    with pytest.raises(brim.DoesNotFit) as caught:
+        brim.fit_messages([user("word " * 3_000), model(), user("on " * 90)], 200, meter=CHARS, pin_first_user=True)
+    assert "cut to marks, or by more" in str(caught.value)
+
+
+@pytest.mark.parametrize("budget", [400, 500, 600, 800])
+def test_the_line_of_a_failure_outlasts_the_lines_of_tests_that_passed(budget):
+    """A stranger saw `tests/test_3.py .` to `tests/test_9.py .` and no FAILED line."""
+    run = [f"tests/test_{i}.py ." for i in range(100)]
+    run += ["FAILED tests/test_57.py::test_lift - AssertionError: 3 != 4", "1 failed, 100 passed in 2.1s"]
+    listing = "\n".join(f"line {i} of the listing with words" for i in range(60))
+    messages = [user("Find out why the nightly build fails.")]
+    for name, text in (("a", "\n".join(run)), ("b", listing), ("c", listing.replace("listing", "second"))):
+        messages += [calling(name), result(name, text)]
+    shown = brim.fit_messages(messages, budget, meter="o200k_base").messages[2]["content"]
+    assert "passed" in shown
+    assert "FAILED tests/test_57.py::test_lift - AssertionError: 3 != 4" in shown

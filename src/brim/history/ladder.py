@@ -71,8 +71,8 @@ class Ladder:
     """The messages that are sent in another form, by position."""
     reasons: dict[int, str] = field(default_factory=dict)
     """What stays of a turn that is shortened, and why a repeated one is dropped."""
-    _chosen: dict[int, dict[int, set[int]]] = field(default_factory=dict)
-    """The lines that were chosen, by position and piece."""
+    _chosen: dict[int, dict[int, list[int]]] = field(default_factory=dict)
+    """The lines that were chosen, by position and piece, in order of choice."""
     _choice: set[int] = field(default_factory=set)
     """The turns to choose among that are not repeated later."""
     _told: Mapping[int, float] = field(default_factory=dict)
@@ -213,7 +213,7 @@ class Ladder:
         for cost, (position, piece, part) in self._ranked_lines():
             if cost <= room:
                 room -= cost
-                self._chosen.setdefault(position, {}).setdefault(piece, set()).add(part)
+                self._chosen.setdefault(position, {}).setdefault(piece, []).append(part)
                 touched.add(position)
         for position in sorted(touched, reverse=True):
             self._write(position)
@@ -245,11 +245,10 @@ class Ladder:
         return self.forms.shown(position) if position in self.edits and position not in self.fixed else ()
 
     def _write(self, position: int) -> None:
-        """Send a message with the lines that were chosen; without the last of them if they count too much."""
+        """Send a message with the lines that were chosen; without those chosen last if they count too much."""
         chosen, before = self._chosen[position], self.edits[position].units
         while (form := self.forms.excerpt(position, chosen)).units - before > self.left and any(chosen.values()):
-            longest = max(chosen.values(), key=len)
-            longest.discard(max(longest))
+            max(chosen.values(), key=len).pop()
         if form.units - before <= self.left:
             turn = self.turns.turn_of(position)
             self.edits[position] = form
@@ -267,12 +266,12 @@ class Ladder:
     def _fill_text(self, position: int, piece: int) -> None:
         """Show as many more lines of a text as fit, from its end and its start in turns."""
         parts, density = self.forms.texts(position, piece), self.forms.density(position, piece)
-        chosen = self._chosen.setdefault(position, {}).setdefault(piece, set())
+        chosen = self._chosen.setdefault(position, {}).setdefault(piece, [])
         room, count = self.left, len(parts)
         for at in (end for i in range((count + 1) // 2) for end in (count - 1 - i, i)):
             cost = 1 + int(parts.size(at) * density)
             if cost > room:
                 break
             room -= cost
-            chosen.add(at)
+            chosen.append(at)
         self._write(position)

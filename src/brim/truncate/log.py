@@ -16,6 +16,8 @@ from brim.truncate.picker import finest, pick, room_of
 
 _WARNING = re.compile(r"warn(?<!\wwarn)(?:ings?)?\b")
 """A warning in lower case; an expression that begins with literal letters is found faster."""
+_MARKS = 60
+"""Characters of the marks around a single line."""
 _AROUND = (1, -1, 2, -2)
 """Distances of the lines around a failure that take precedence over more lines from the ends."""
 
@@ -23,11 +25,12 @@ _AROUND = (1, -1, 2, -2)
 def picked(text: str, limit: int, meter: Meter, marker: str | None) -> Cut | None:
     """Return lines of a text: a failure first, then both ends, warnings, and the lines around failures.
 
-    A line that is too long is divided into sentences.
+    Only a line that would not fit alone, or is very long, is divided into sentences.
     """
     room = room_of(text, limit, meter)
+    whole = min(LONG_LINE, room - _MARKS)
     sizes = [grain(LONG_LINE, room, share) for share in (3, 6, 12)]
-    divided = (TextParts(text, longest=size, marker=marker) for size in sizes)
+    divided = (TextParts(text, longest=size, whole=whole, marker=marker) for size in sizes)
     return finest((_picked(parts, limit, meter) for parts in divided), limit)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from brim.meter.grapheme import boundary_after
 from brim.truncate.base import filled, mark, one_line
-from brim.truncate.failure import failure_places, is_code, last_failure
+from brim.truncate.failure import failure_places, is_code
 
 LONG_LINE = 600
 """Characters above which a line is divided: minified code, or prose without line breaks."""
@@ -67,6 +67,7 @@ class TextParts:
         text: str,
         *,
         longest: int = LONG_LINE,
+        whole: int = 0,
         shortest: int | None = None,
         marker: str | None = None,
         span: tuple[int, int] | None = None,
@@ -76,6 +77,7 @@ class TextParts:
         Args:
             text: the text.
             longest: characters above which a line is divided.
+            whole: characters up to which a line is not divided even if `longest` is less.
             shortest: divide such a line after each sentence of at least so many characters, not only where it must be.
             marker: fills each gap instead of the usual mark; `{dropped}` is the number of lines.
             span: the start and end of a JSON string inside `text`; its line breaks are escaped.
@@ -91,8 +93,9 @@ class TextParts:
         """The start of each part, and the end of the text."""
         for end in (*self._breaks, self._last):
             at = self.starts[-1]
-            for stop in (end,) if shortest is None or end - at <= longest else self._sentences(at, end, shortest):
-                while stop - at > longest:
+            divided = end - at > max(longest, whole)
+            for stop in self._sentences(at, end, shortest) if divided and shortest is not None else (end,):
+                while divided and stop - at > longest:
                     at = self._division(at, at + longest // 2, at + longest, stop)
                     self.starts.append(at)
                 if at < stop:
@@ -185,19 +188,18 @@ class TextParts:
         return [at for at in found if not (code and is_code(self.part(at)))]
 
     def ending(self) -> list[int]:
-        """Return the parts that show how it ended, the best first: the last line, the last failure, a status.
+        """Return the parts that show how it ended, the best first: the last line, the last failure above it, a status.
 
         The last line of a listing or a diff says nothing alone; its first line, after the sum of `ls -l`, says what
         it is.
         """
-        failure = last_failure(self.text)
         telling = range(len(self) - 1, -1, -1)
         last = next((at for at in telling if self._tells(at)), None)
         if last is not None and self._is_inside(last):
             first = (at for at in reversed(telling) if self._tells(at) and not _BLOCKS.match(self.part(at)))
             last = next(first, last)
         found = [] if last is None else [last]
-        found += [] if failure is None else [self.part_at(failure)]
+        found += [at for at in self.failures() if at not in found][-1:]
         edges = {*range(min(NEAR_END, len(self))), *range(max(0, len(self) - NEAR_END), len(self))}
         found += [at for at in sorted(edges) if STATUS.search(self.part(at))]
         return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
