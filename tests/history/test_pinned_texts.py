@@ -89,7 +89,6 @@ def test_settings_pin_it(tmp_path):
     (tmp_path / "brim.yaml").write_text(f"history:\n  pin: ['{FACT}']\nwindow:\n  size: 3000\nmeter: chars\n")
     settings, history = load_config(tmp_path / "brim.yaml").resolve(), worked(40)
     assert has_fact(settings.fit_messages(history).messages, history)
-    assert has_fact(settings.fit_request({"memory": "noted"}, history).messages, history)
     session = settings.session()
     session.add(history)
     assert has_fact(session.prompt().messages, history)
