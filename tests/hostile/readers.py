@@ -12,7 +12,6 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from itertools import product
 from typing import Any, get_args
@@ -46,7 +45,6 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import KeepName
 from brim.sessions.log.dropped_texts import MemoryLog
-from brim.sessions.loop.peer_steps import step_of
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
 from brim.settings.spec import read_spec
@@ -203,13 +201,6 @@ def _fitting(format: str) -> Read:
     return fit
 
 
-def _stepped(text):
-    with suppress(BrimError):
-        step_of(text)
-    with suppress(BrimError):
-        step_of(json.dumps({"result": text}))
-
-
 CHARS = meter_for("chars", None)
 
 READERS: dict[str, Read] = {
@@ -271,7 +262,6 @@ READERS: dict[str, Read] = {
     "meter.grapheme": lambda text: (boundary_before(text, len(text) // 2), boundary_after(text, len(text) // 2)),
     "meter.engines.SplintrEngine.count": lambda text: [_open_engine(name).count(text) for name in _OPEN],
     "receipts.receipt.Receipt.from_json": Receipt.from_json,
-    "sessions.loop.peer_steps.step_of": _stepped,
     "sessions.memory.lessons.distilled": distilled,
     "sessions.memory.working_memory": lambda text: WorkingMemory("context_budget\n" + text).override,
     "settings.spec.read_spec": lambda text: read_spec("a.yaml", text),

@@ -21,7 +21,6 @@ COMMANDS = {
     "status": "Show how full the context of a session or a gateway's conversations is.",
     "models": "List the models that brim knows, or show one in detail.",
     "doctor": "Find problems in the settings, and suggest commands that fix them.",
-    "loop": "Run a loop whose steps come from another program, as JSON lines.",
     "gateway": "Make every request to a model fit, for clients in any language.",
     "studio": "Show your sessions, prompts and budgets on a local web page.",
     "mcp": "Serve the tools count, fit, room, status, recall, compact and restart over MCP.",
