@@ -30,7 +30,8 @@ import openai
 import brim
 from brim.sessions.conversations.request import FittedRequest
 from brim.settings.resolved import Resolved
-from brim.store import Store, database
+from brim.store import Store
+from brim.store import store as stores
 from talk import calling, model, refusal, result, user
 
 WINDOW = 6_000
@@ -694,7 +695,7 @@ class House:
 
     def __init__(self, folder: Path, scenes: list[Callable[[Caller], Scene]]) -> None:
         self.folder, self.url, self.scenes = folder, f"sqlite:///{folder}/brim.db", scenes
-        database.BUSY_SECONDS = PATIENCE
+        stores.BUSY_SECONDS = PATIENCE
         (folder / "brim.yaml").write_text(f"store:\n  url: {self.url}\nwindow:\n  size: {WINDOW}\n")
         self._open()
 

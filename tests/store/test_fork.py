@@ -126,9 +126,9 @@ def test_a_child_neither_writes_nor_ends_the_transaction_in_which_it_was_forked(
 
 
 def test_a_fork_waits_for_no_transaction_of_its_own_thread_and_not_for_ever(store, monkeypatch):
-    from brim.store import database
+    from brim.store import store as stores
 
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(stores, "BUSY_SECONDS", 0.05)
     began = time.monotonic()
     with writing(store):
         told = child(store.sessions)

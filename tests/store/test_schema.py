@@ -10,7 +10,7 @@ import pytest
 import brim
 from brim.errors import StoreError
 from brim.store import open_store
-from brim.store.database import VERSION, statements
+from brim.store.schema import VERSION, statements
 from brim.store.texts import handle_of
 from store.golden.make import ODD, SYSTEM, asked, step
 
@@ -85,7 +85,7 @@ def test_a_store_of_another_version_is_refused(url):
 
 def test_tables_that_cannot_all_be_made_leave_nothing_behind(url, monkeypatch):
     broken = [*statements("postgres" if url.startswith("postgres") else "sqlite"), "UPDATE brim_nowhere SET x = 1"]
-    monkeypatch.setattr("brim.store.database.statements", lambda _: broken)
+    monkeypatch.setattr("brim.store.store.statements", lambda _: broken)
     with pytest.raises(StoreError, match="brim_nowhere"):
         open_store(url)
     monkeypatch.undo()

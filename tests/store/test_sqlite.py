@@ -10,7 +10,8 @@ import time
 import pytest
 
 from brim.errors import StoreError
-from brim.store import database, open_store
+from brim.store import open_store
+from brim.store import store as stores
 
 
 @pytest.fixture
@@ -93,20 +94,22 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path, name):
         open_store(f"sqlite:///{tmp_path}/{name}")
 
 
-def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monkeypatch):
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.02)
+def test_a_writer_that_waits_too_long_is_told_who_is_in_the_way(url, path, monkeypatch, caplog):
+    monkeypatch.setattr(stores, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(stores, "_TELL_SECONDS", 0.005)
     with open_store(url) as store:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError, match="another program has been writing"):
             store.append("a", [("note", {})])
+        assert caplog.messages == [f"{url} is locked by another program; waiting"]
         other.close()
         assert store.append("a", [("note", {})]) == 1
 
 
 @pytest.mark.slow
 def test_calls_do_not_wait_one_after_the_other_for_a_database_that_stays_locked(url, path, monkeypatch):
-    monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
+    monkeypatch.setattr(stores, "BUSY_SECONDS", 0.5)
     with open_store(url) as store:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")

@@ -463,6 +463,22 @@ def test_a_task_that_rolls_back_takes_no_write_of_another_task_with_it(store):
     assert (store.entries("a"), bodies(store, "b"), written) == ([], [{"by": "b"}], [1])
 
 
+def test_a_task_that_is_created_inside_a_transaction_is_not_part_of_it(store):
+    """It inherited the transaction, so its write was rolled back with it, or escaped it."""
+
+    async def write():
+        store.append("b", [("note", {})])
+
+    async def main():
+        with store.transaction():
+            store.append("a", [("note", {})])
+            with pytest.raises(StoreError, match="another task of this thread"):
+                await asyncio.create_task(write())
+
+    asyncio.run(main())
+    assert [row.id for row in store.sessions()] == ["a"]
+
+
 def test_a_thread_waits_for_the_transaction_of_a_task(store):
     async def transact():
         with store.transaction():

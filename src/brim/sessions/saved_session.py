@@ -18,7 +18,8 @@ from brim.sessions.log.cut_record import KIND as CUT
 from brim.sessions.log.cut_record import Record, changed, cut_from, grown
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of, meter_of
-from brim.store.base import Body, LogEntry, Store
+from brim.store.base import Body, LogEntry
+from brim.store.store import Store
 from brim.store.texts import sent_message
 from brim.wire import Format, format_of
 

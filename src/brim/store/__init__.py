@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow, Store
+from brim.store.base import Body, LogEntry, Purged, Saved, SearchHit, SessionRow
+from brim.store.store import Store
 from brim.store.values import FILE, check_url, shown_url
 
 __all__ = [

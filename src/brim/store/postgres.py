@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import StoreError
-from brim.store.database import BUSY_SECONDS, Row
-from brim.store.sql import Range, SqlStore
+from brim.store.store import BUSY_SECONDS, Range, Row, Store
 from brim.store.values import shown_url, without_secrets
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _WORDS_BYTES = 500_000
 _TIME = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 
-class Postgres(SqlStore):
+class Postgres(Store):
     """A store in one database of a server."""
 
     _kind = "postgres"

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from brim.errors import StoreError
-from brim.store import database
-from brim.store.database import StoreBusy
-from brim.store.sql import Range, SqlStore
+from brim.store import store
+from brim.store.store import Range, Store, StoreBusy
 from brim.store.texts import DROPPED, INDEXED, index_words
 from brim.store.values import decode_body
 
@@ -40,7 +39,7 @@ _JOURNAL_BYTES = 4_000_000
 _READ_ONLY = "it is read-only: you need the right to write the file and its folder"
 
 _ADVICE = {
-    "SQLITE_BUSY": f"another program has been writing for more than {database.BUSY_SECONDS:g} s: end it, or try again",
+    "SQLITE_BUSY": f"another program has been writing for more than {store.BUSY_SECONDS:g} s: end it, or try again",
     "SQLITE_LOCKED": "another statement has locked the table: try again",
     "SQLITE_FULL": "the disk is full: free some space; nothing was written",
     "SQLITE_READONLY": _READ_ONLY,
@@ -54,7 +53,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _MOVED = "the file was removed or replaced while the store was open: open the store again, or restart the program"
 
 
-class Sqlite(SqlStore):
+class Sqlite(Store):
     """A store in one file."""
 
     _kind = "sqlite"
@@ -127,14 +126,14 @@ class Sqlite(SqlStore):
         if self._file != self._found():
             raise StoreError(self.url, _MOVED)
         self._rows("BEGIN IMMEDIATE")
-        self._wait_for_others(database.BUSY_SECONDS)  # A commit waits for readers.
+        self._wait_for_others(store.BUSY_SECONDS)  # A commit waits for readers.
 
     def _begin_reading(self) -> None:
         self._rows("BEGIN")
         self._rows("SELECT version FROM brim_store")  # From here on nobody else can commit.
 
     def _wait_for_others(self, seconds: float) -> None:
-        """Set how long each statement waits for a lock; outside a transaction, `Database` does the waiting."""
+        """Set how long each statement waits for a lock; outside a transaction, `Store` does the waiting."""
         self._connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
 
     def _commit(self) -> None:
@@ -186,23 +185,22 @@ class Sqlite(SqlStore):
         statement = "SELECT rowid FROM brim_words WHERE brim_words MATCH ? AND rowid BETWEEN ? AND ?"
         return [row[0] for row in self._rows(statement, (quoted, *within))]
 
-    def _remove_words(self, first: int, last: int) -> None:
-        """Remove entries from the index, which needs their words, since it does not store the texts."""
+    def _forget_words(self, logs: Sequence[Range]) -> None:
+        """Erase logs from the index, which needs their words, since it does not store the texts."""
         kinds = ", ".join(repr(kind) for kind in (*INDEXED, DROPPED))
         statement = f"SELECT place, kind, body FROM brim_entries WHERE place > ? AND place < ? AND kind IN ({kinds})"
-        rows = self._run(statement, (first, last))
-        self._each(
-            "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)",
-            ((place, _line(index_words(kind, decode_body(self.url, body)))) for place, kind, body in rows),
-        )
-
-    def _merge_words(self) -> None:
-        """Merge the index; removed words stay in the file until then."""
-        self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
+        for log in logs:
+            rows = self._run(statement, log)
+            self._each(
+                "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)",
+                ((place, _line(index_words(kind, decode_body(self.url, body)))) for place, kind, body in rows),
+            )
+        if logs:  # Removed words stay in the file until the index is merged.
+            self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
 
     def _tidy(self) -> None:
         """Empty the journal, which contains the deleted pages."""
-        self._wait_for_others(database.BUSY_SECONDS)
+        self._wait_for_others(store.BUSY_SECONDS)
         self._try_mode("delete")
         self._try_mode("persist")
         self._wait_for_others(0)

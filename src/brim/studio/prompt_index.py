@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from brim.sessions.session_step import prompt_body
-from brim.store.base import Store
+from brim.store.store import Store
 from brim.studio.costs import cost
 
 USAGE = ("input", "output", "cached")

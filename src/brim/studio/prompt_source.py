@@ -15,7 +15,8 @@ from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
 from brim.sessions.log.cut_record import unfolded
 from brim.sessions.session_step import prompt_body
-from brim.store.base import LogEntry, Store
+from brim.store.base import LogEntry
+from brim.store.store import Store
 from brim.studio.prompt_index import SessionPrompts
 from brim.studio.workspace import Workspace
 from brim.wire import Format

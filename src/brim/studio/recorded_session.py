@@ -23,7 +23,7 @@ from brim.history.history import History
 from brim.meter import BaseMeter
 from brim.meter.window import Window
 from brim.sessions.context import Context
-from brim.store.base import Store
+from brim.store.store import Store
 from brim.wire import Format
 
 KIND = "file"

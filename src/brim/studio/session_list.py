@@ -10,7 +10,8 @@ from typing import Any
 from brim.errors import BrimError
 from brim.history.envelopes import enveloped
 from brim.sessions.log.overview import GATEWAY
-from brim.store.base import SessionRow, Store
+from brim.store.base import SessionRow
+from brim.store.store import Store
 from brim.wire import format_of, wire
 
 _MOST_SESSIONS = 20_000

@@ -12,7 +12,7 @@ from typing import Any
 
 import brim
 from brim.store import Store, open_store
-from brim.store.database import VERSION, statements
+from brim.store.schema import VERSION, statements
 from brim.store.texts import DROPPED, INDEXED, index_words
 from brim.store.values import decode_body
 

@@ -30,7 +30,7 @@ from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState
-from brim.store.base import Store
+from brim.store.store import Store
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 

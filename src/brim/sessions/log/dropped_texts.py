@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from brim.errors import UnknownName
-from brim.store.base import Body, LogEntry, SearchHit, Store
+from brim.store.base import Body, LogEntry, SearchHit
+from brim.store.store import Store
 from brim.store.texts import (
     DROPPED,
     INDEXED,

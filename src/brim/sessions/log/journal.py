@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
 from brim.sessions.log.dropped_texts import DroppedTexts, Line, MemoryLog
 from brim.sessions.log.tolerant_store import attempts
-from brim.store.base import Body, LogEntry, Store
+from brim.store.base import Body, LogEntry
+from brim.store.store import Store
 from brim.store.texts import DROPPED
 from brim.store.values import encode_body
 

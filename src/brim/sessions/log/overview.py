@@ -11,7 +11,8 @@ from typing import Any
 
 from brim.errors import UnknownName
 from brim.sessions.log.dropped_texts import DroppedTexts, MemoryLog
-from brim.store.base import SessionRow, Store
+from brim.store.base import SessionRow
+from brim.store.store import Store
 
 RECENT = 20
 """Sessions that count as recent."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from brim.errors import Conflict, StoreError
-from brim.store.base import Saved, Store
+from brim.store.base import Saved
+from brim.store.store import Store
 
 LOG = logging.getLogger("brim.sessions")
 

@@ -28,7 +28,8 @@ from brim.sessions.loop.brief import handover_summary
 from brim.sessions.loop.progress import CONTINUATION, RESULT, Limits, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session, SessionExists
-from brim.store.base import Body, Store
+from brim.store.base import Body
+from brim.store.store import Store
 from brim.wire import Format, wire
 from brim.wire.base import jsonable
 from brim.wire.overflow import is_overflow

@@ -11,7 +11,8 @@ from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.compact.continuation import Continuation
 from brim.meter.window import Window
 from brim.sessions.settings import SessionSettings
-from brim.store.base import Body, LogEntry, Store
+from brim.store.base import Body, LogEntry
+from brim.store.store import Store
 
 RESULT, CONTINUATION = "result", "continuation"
 """The kinds of entries for results and continuations; a resumed loop reads all results and the last continuation."""

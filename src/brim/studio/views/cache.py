@@ -12,7 +12,7 @@ from typing import Any
 
 from brim.meter import catalogue
 from brim.meter.catalogue import Cache
-from brim.store.base import Store
+from brim.store.store import Store
 from brim.studio.costs import cost
 from brim.studio.prompt_source import numbers_in
 from brim.studio.views.sessions import EXCERPT, role_and_text, session_row

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.store.base import Store
+from brim.store.store import Store
 from brim.studio.prompt_index import USAGE
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import PromptSource, opened_prompt

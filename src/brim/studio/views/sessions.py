@@ -8,7 +8,7 @@ from typing import Any
 
 from brim.errors import BrimError, UnknownName
 from brim.sessions.log.overview import SessionUse
-from brim.store.base import Store
+from brim.store.store import Store
 from brim.studio.workspace import Workspace
 from brim.wire import format_of, wire
 
