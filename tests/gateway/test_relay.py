@@ -1,15 +1,15 @@
-"""Streams: keepalive comments, an error event at a broken end, and an upstream that is closed when the client leaves."""
+"""Streams: byte for byte, broken off where upstream breaks off, and closed upstream when the client leaves."""
 
-import asyncio
-import json
+import http.client
 import socket
 import time
 
 import pytest
 
-from brim.gateway.http.connection import KEEPALIVE
 from brim.gateway.upstream.server_event import EventStream
 from gateway.conftest import asked, conversation, post
+from gateway.scripted import opened as opened_answer
+from gateway.scripted import played
 from model_server import running
 
 
@@ -28,21 +28,30 @@ def settled(look, seconds=30.0):
     return look()
 
 
-@pytest.mark.slow
-def test_a_silent_stream_gets_keepalive_comments(gateway, upstream):
-    url, _ = gateway(keepalive=0.03)
-    upstream.pause, upstream.pieces = 0.1, 3
-    _, _, answer = post(url, asked(conversation(1), stream=True))
-    assert answer.count(KEEPALIVE) >= 3
-    assert answer.replace(KEEPALIVE, b"").count(b"data: ") == 5
-    assert all(part.startswith((b"data: ", b": ")) for part in answer.split(b"\n\n") if part)
-
-
-def test_an_upstream_that_breaks_off_becomes_an_error_event(gateway, upstream):
+def test_a_stream_that_upstream_breaks_off_is_broken_off(gateway, upstream):
     url, _ = gateway()
-    _, _, answer = post(url, asked(conversation(1), stream=True, user="reset"))
-    last = answer.rstrip().split(b"\n\n")[-1]
-    assert json.loads(last.removeprefix(b"data: "))["error"]["message"] == "upstream broke off its answer"
+    with pytest.raises(http.client.IncompleteRead) as caught:
+        post(url, asked(conversation(1), stream=True, user="reset"))
+    assert caught.value.partial.startswith(b"data: ")
+    assert b"error" not in caught.value.partial
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/v1beta/models/gemini-3-pro:streamGenerateContent", b"application/json"),
+        ("/model/amazon.nova-pro-v1:0/converse-stream", b"application/vnd.amazon.eventstream"),
+    ],
+    ids=["Gemini's array", "Bedrock's frames"],
+)
+def test_a_broken_stream_without_events_gets_no_text_of_the_gateway(gateway, upstream, path, kind):
+    reset = type("Reset", (), {"wait": lambda self, _: False})()
+    body = {"contents": [{"parts": [{"text": "Go."}]}]} if b"json" in kind else {"messages": []}
+    script = 200, [(b"content-type", kind)], [b'[{"candidates": []}', 0.01, reset]
+    with played(gateway, script) as (url, _, _), opened_answer(url, path, body) as found:
+        with pytest.raises(http.client.IncompleteRead) as caught:
+            found.read()
+        assert caught.value.partial == b'[{"candidates": []}'
 
 
 def test_usage_is_read_wherever_a_stream_is_split():
@@ -56,32 +65,6 @@ def test_usage_is_read_wherever_a_stream_is_split():
         for at in range(0, len(said), size):
             stream.feed(said[at : at + size])
         assert stream.usage == {"prompt_tokens": 7}
-        assert stream.between
-    stream = EventStream()
-    stream.feed(b"data: half")
-    assert not stream.between
-
-
-async def halting(scope, receive, send):
-    """A server that stops in the middle of an event."""
-    if scope["type"] == "lifespan":
-        for _ in range(2):
-            await send({"type": (await receive())["type"] + ".complete"})
-        return
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
-    for piece in (b"data: first\n\n", b"data: ha", b"lf\n\n", b"data: [DONE]\n\n"):
-        await asyncio.sleep(0.08)
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
-
-
-@pytest.mark.slow
-def test_no_comment_is_sent_in_the_middle_of_an_event(gateway, upstream):
-    with running(halting) as url:
-        before, _ = gateway(upstream=url + "/v1", keepalive=0.03)
-        _, _, answer = post(before, asked(conversation(1), stream=True))
-    assert b"data: half\n\n" in answer
-    assert KEEPALIVE in answer
 
 
 def splitting(said, sizes):

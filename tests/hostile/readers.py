@@ -25,7 +25,6 @@ from brim.files.json_body import body_of
 from brim.files.source import parse
 from brim.gateway.client import names as identity
 from brim.gateway.client.body import json_value
-from brim.gateway.http import problem
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.upstream.server_event import EventStream
@@ -227,7 +226,6 @@ READERS: dict[str, Read] = {
     "gateway.client.names.conversation_name, header": lambda text: identity.conversation_name(
         {"x-brim-session-id": text}, {}, "key", ["some-key"]
     ),
-    "gateway.http.problem.of_answer": lambda text: problem.of_answer(400, _stream(text)),
     "gateway.upstream.server_event.EventStream.feed": lambda text: EventStream().feed(_stream(text)),
     "history.envelopes.enveloped": envelopes.enveloped,
     "history.envelopes.compacting_agent": envelopes.compacting_agent,

@@ -70,7 +70,6 @@ FIELDS = {
     "hosts": ((), ["brim.internal"]),
     "most_bytes": (33_554_432, 100),
     "most_connections": (1_000, 3),
-    "keepalive": (15, 1),
     "timeout": (600, 0.05),
     "drain": (30, 5),
     "memory": (67_108_864, 5),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
@@ -27,11 +26,11 @@ from brim.gateway.fit import (
 )
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.connection import ClientConnection
-from brim.gateway.http.problem import HttpProblem
+from brim.gateway.http.problem import HttpProblem, ending
 from brim.gateway.settings import GatewaySettings, RequestRule, root
 from brim.gateway.state import GatewayState
-from brim.gateway.upstream.answer import Answered, Sent, pass_back, send, started
-from brim.gateway.upstream.client import VERSION, BrokenAnswer, address, sent_headers
+from brim.gateway.upstream.answer import Answered, Sent, pass_back, read_start, send
+from brim.gateway.upstream.client import VERSION, address, sent_headers
 from brim.observe.uncaught import log_error
 from brim.sessions.learning.windows import source
 from brim.wire.overflow import Overflow
@@ -66,22 +65,22 @@ class Exchange:
         fitted = await self.fitted(parsed)
         overhead = perf_counter() - self._admitted.started
         self._state.activity.sent(fitted, overhead)
-        ended = "broken"
+        ended = ""
         try:
-            sent = await self._client.during(self._taken(fitted, overhead), self._settings.keepalive)
-            answered = await self._passed(sent)
-            ended = answered.ended
-            if answered.trouble:
-                self._state.activity.upstream_error(fitted, answered.trouble, answered.error)
-            self._learn(answered)
-        except HttpProblem as problem:
-            if not self._client.began:
-                ended = ""  # The caller counts it as a refusal.
-                raise
-            status = self._sent.status if self._sent is not None else 0
-            reason = str(status) if status >= HTTPStatus.BAD_REQUEST else problem.reason
-            self._state.activity.upstream_error(fitted, reason)
-            await self._client.end(problem.event(self._route, self._admitted.id))
+            answered = await self._passed(await self._taken(fitted, overhead))
+            sent = self._sent
+            assert sent is not None
+            ended = ending(sent.status)
+            if sent.failed or answered.error:
+                self._state.activity.upstream_error(
+                    fitted, str(sent.status) if sent.failed else "error_event", answered.error
+                )
+            self._learn(sent, answered)
+        except HttpProblem:
+            if self._client.began:  # Otherwise the caller counts it as a refusal.
+                ended = "broken"
+                self._state.activity.upstream_error(fitted, ended)
+            raise
         except asyncio.CancelledError:
             ended = "left"
             raise
@@ -204,7 +203,8 @@ class Exchange:
         if self._sent is not None:
             self._sent.answer.close()
         self._sent = await send(self._state.upstream, fitted, self._settings, overhead=overhead, retried=retried)
-        self._sent = await started(self._sent, self._client)
+        first, refusal = await read_start(self._sent)
+        self._sent = replace(self._sent, first=first, refusal=refusal)
         return self._sent
 
     async def _smaller(self, fitted: FittedBody, found: Overflow) -> FittedBody | None:
@@ -218,21 +218,19 @@ class Exchange:
         """Pass an answer back.
 
         Raises:
-            HttpProblem: upstream broke off, or the client expects a stream and the answer is not one.
+            HttpProblem: upstream broke off.
         """
         streams = self._state.metrics.streams
         open_ = int(sent.is_stream or sent.is_unread)
         streams.inc(open_)
         try:
-            return await pass_back(sent, self._client, self._settings.keepalive)
-        except BrokenAnswer as error:
-            raise error.problem from error
+            return await pass_back(sent, self._client)
         finally:
             streams.dec(open_)
 
-    def _learn(self, answered: Answered) -> None:
+    def _learn(self, sent: Sent, answered: Answered) -> None:
         """Learn from an answer that was passed back."""
-        fitted = answered.sent.fitted
+        fitted = sent.fitted
         usage, about = usage_of(answered.usage), (fitted.parsed.model, self._owner)
         if usage is not None:
             self._state.metrics.used(fitted, usage)

@@ -91,7 +91,6 @@ class GatewaySettings:
     most_bytes: int = 33_554_432
     most_connections: int = 1_000
     """The most open client connections of a process."""
-    keepalive: float = 15
     timeout: float = 600
     drain: float = 30
     memory: int = 67_108_864

@@ -200,7 +200,6 @@ _SETTINGS = (
     _row("gateway.lower_answer", FLAG, False, "Whether `max_tokens` up to a quarter of the window may be lowered too."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body."),
     _row("gateway.most_connections", whole(1), 1_000, "The most client connections of a process."),
-    _row("gateway.keepalive", number(3_600), 15, "Seconds without data after which a comment is sent on a stream."),
     _row("gateway.timeout", number(86_400), 600, "The most seconds to wait for upstream to answer, or for more data."),
     _row("gateway.drain", number(86_400), 30, "Seconds to wait for open streams at shutdown."),
     _row(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeVar
 
 from brim.gateway.http.problem import HttpProblem
@@ -13,9 +13,6 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = list[tuple[str, str]]
-
-KEEPALIVE = b": keepalive\n\n"
-"""A comment between two events of a stream."""
 
 
 class ClientGone(Exception):
@@ -29,7 +26,7 @@ class ClientConnection:
         self._receive = receive
         self._send = send
         self.began = False
-        """Whether its answer has begun; from then on, an error can only be sent as the last event of a stream."""
+        """Whether its answer has begun; from then on, an error closes the connection."""
         self._ended = False
 
     async def body(self, length: str | None, most: int, seconds: float) -> bytes:
@@ -83,23 +80,6 @@ class ClientConnection:
         kept = [(name, value) for name, value in headers if name != "content-length"]
         await self.head(status, [*kept, ("content-length", str(len(body)))])
         await self.end(body)
-
-    async def during(self, job: Coroutine[Any, Any, T], keepalive: float) -> T:
-        """Return the result of a job; meanwhile, an open stream gets a comment every `keepalive` seconds.
-
-        Raises:
-            Exception: whatever the job raises.
-        """
-        task = asyncio.ensure_future(job)
-        try:
-            while not (await asyncio.wait({task}, timeout=keepalive))[0]:
-                if self.began:
-                    await self.piece(KEEPALIVE)
-            return task.result()
-        finally:
-            if not task.done():  # The client has disconnected.
-                task.cancel()
-                await asyncio.wait({task})
 
     async def watched(self, work: Awaitable[T]) -> T:
         """Return the result of work; cancel it as soon as the client disconnects.

@@ -104,29 +104,6 @@ class HttpProblem(Exception):
         kind = _AMAZON_TYPES.get(self.status, "ValidationException" if self.status < 500 else "InternalServerException")
         return {**self.headers, "x-amzn-errortype": kind}
 
-    def event(self, route: str, request_id: str) -> bytes:
-        """Return the event that ends a stream, in the format of a route."""
-        values = self._values(route, request_id)
-        if route == RESPONSES:
-            code = self.code or "server_error"
-            values = {"type": "error", "code": code, "message": self.message, "param": self.param}
-        name = b"" if route in (CHAT, GEMINI) else b"event: error\n"
-        return name + b"data: " + json.dumps(values).encode() + b"\n\n"
-
-
-def of_answer(status: int, body: bytes) -> HttpProblem:
-    """Return the error in an answer of upstream, for a client whose stream has begun."""
-    try:
-        values = json.loads(body)
-    except (ValueError, RecursionError):
-        values = None
-    error = values.get("error", values.get("message")) if isinstance(values, dict) else None
-    fields = error if isinstance(error, dict) else {"message": error}
-    message, code = (fields.get(name) if isinstance(fields.get(name), str) else None for name in ("message", "code"))
-    return HttpProblem(
-        status if status >= 400 else 502, message or f"upstream answered {status} without a stream", code
-    )
-
 
 def overflow(route: str, needed: int, most: int, answer: int | None, why: str) -> HttpProblem:
     """Return the rejection of a request that is too long: the words of the provider, by which clients know it, and why.

@@ -1,14 +1,14 @@
 """Sends a request, checks the start of the answer for a rejection of the prompt, and passes the answer back.
 
-The bytes from upstream are passed back in order, with keepalive comments while upstream is silent.
+The client gets the bytes of upstream. If upstream breaks off, the client's connection is closed too.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
@@ -16,11 +16,10 @@ from typing import Any
 from brim.gateway.client.body import json_value
 from brim.gateway.client.paths import PATHS, is_stream_path, model_path
 from brim.gateway.fit import FittedBody, with_usage
-from brim.gateway.http.connection import KEEPALIVE, ClientConnection, Headers
-from brim.gateway.http.problem import GEMINI, HttpProblem, ending, of_answer
+from brim.gateway.http.connection import ClientConnection, Headers
+from brim.gateway.http.problem import GEMINI
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.upstream.client import (
-    BrokenAnswer,
     UpstreamAnswer,
     UpstreamClient,
     address,
@@ -70,6 +69,11 @@ class Sent:
         return self.answer.status
 
     @property
+    def failed(self) -> bool:
+        """Whether upstream failed, or limits the rate of requests."""
+        return self.status == HTTPStatus.TOO_MANY_REQUESTS or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+    @property
     def is_stream(self) -> bool:
         """Whether the answer is a stream of events."""
         return self.status == 200 and self._kind.startswith("text/event-stream")
@@ -85,11 +89,8 @@ class Sent:
     def _kind(self) -> str:
         return self.answer.headers.get("content-type", "").lower()
 
-    def headers(self, *, whole: bool) -> Headers:
-        """Return the headers for the client: those of the answer, and those that describe what the gateway did.
-
-        `whole` tells whether the body is passed back unchanged.
-        """
+    def headers(self) -> Headers:
+        """Return the headers for the client: those of the answer, and those that describe what the gateway did."""
         fitted = self.fitted
         named: dict[str, Any] = {
             "tokens-before": fitted.before,
@@ -106,7 +107,7 @@ class Sent:
         id_ = fitted.parsed.admitted.id
         LOG.info("%s %s %s", id_, fitted.parsed.route, named)
         told = [(f"x-brim-{name}", str(value)) for name, value in named.items() if value is not None]
-        return [*returned_headers(self.answer, whole=whole), ("x-brim-request-id", id_), *told]
+        return [*returned_headers(self.answer), ("x-brim-request-id", id_), *told]
 
 
 async def send(
@@ -126,28 +127,14 @@ async def send(
     return Sent(fitted=fitted, answer=answer, retried=retried, overhead=overhead)
 
 
-async def started(sent: Sent, client: ClientConnection) -> Sent:
-    """Read an answer until it is known whether the prompt was rejected as too long.
+async def read_start(sent: Sent) -> tuple[bytes, Overflow | None]:
+    """Return the first bytes of an answer, and the rejection of the prompt as too long in them.
 
-    The head of a stream is passed to the client before that.
+    A stream is read until an event has content or an error, if a smaller request could be sent; any other answer as a
+    whole.
 
     Raises:
         HttpProblem: upstream broke off.
-    """
-    if sent.is_stream and not client.began:
-        await client.head(sent.status, sent.headers(whole=False))
-    try:
-        first, refusal = await _start(sent)
-    except BrokenAnswer as error:
-        raise error.problem from error
-    return replace(sent, first=first, refusal=refusal)
-
-
-async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
-    """Return the first bytes of an answer, and the rejection in them.
-
-    Raises:
-        BrokenAnswer: the connection broke.
     """
     answer = sent.answer
     if sent.is_stream:
@@ -158,132 +145,80 @@ async def _start(sent: Sent) -> tuple[bytes, Overflow | None]:
                 size += len(piece)
                 stream.feed(piece)
         return b"".join(pieces), stream.refusal
+    if sent.is_unread:
+        return b"", None
+    raw = await answer.read_all()
     if answer.status in _REFUSALS:
-        raw = await answer.read_all()
         found = is_overflow(raw)
         if found is not None and answer.status == HTTPStatus.INTERNAL_SERVER_ERROR:
             return raw, found.without_numbers()  # The text of a server error may contain anything.
         return raw, found
-    if answer.status == 200 and not sent.is_unread:
-        raw = await answer.read_all()
+    if answer.status == HTTPStatus.OK:
         values = json_value(raw) if any(sign in raw for sign in _SIGNS) else None
-        values = values if isinstance(values, dict) else {}
-        found = is_overflow(values) if values else None
-        if found is None:
-            return raw, None
-        # The answer to an accepted request may repeat its text; only the numbers of the usage are the provider's.
-        return raw, with_usage(found.without_numbers(), values.get("usage"), sent.fitted.parsed.answer)
-    return b"", None
+        if isinstance(values, dict) and (found := is_overflow(values)) is not None:
+            # The answer to an accepted request may repeat its text; only the numbers of the usage are the provider's.
+            return raw, with_usage(found.without_numbers(), values.get("usage"), sent.fitted.parsed.answer)
+    return raw, None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Answered:
-    """The outcome of passing an answer back."""
+    """What an answer that was passed back has reported."""
 
-    sent: Sent
-    ended: str
-    """How it ended, as `ending` says, or `broken`."""
     usage: Any = field(default=None, repr=False)
     """The reported usage."""
     stopped: Overflow | None = None
-    """An overflow that the answer reported after it had begun."""
+    """An overflow after the answer had begun."""
     error: str = ""
-    """The type of the error in an event of the answer, unless that is an overflow."""
-
-    @property
-    def trouble(self) -> str:
-        """The error from upstream: its status, `broken` or `error_event`; empty if there was none."""
-        status = self.sent.status
-        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return str(status)
-        return "broken" if self.ended == "broken" else "error_event" if self.error else ""
+    """The type of the error in an event, unless that is an overflow."""
 
 
-async def pass_back(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
+async def pass_back(sent: Sent, client: ClientConnection) -> Answered:
     """Pass an answer back.
 
     Raises:
-        BrokenAnswer: upstream broke off.
-        HttpProblem: the client expects a stream and the answer is not one.
+        HttpProblem: upstream broke off.
     """
-    answer, first = sent.answer, sent.first
+    await client.head(sent.status, sent.headers())
     if sent.is_stream:
-        return await _pass_stream(sent, client, keepalive)
-    if sent.is_unread:
-        await client.head(sent.status, sent.headers(whole=True))
-        last = await pass_bytes(answer, client, first)
-        return Answered(sent=sent, ended=ending(sent.status), usage=_usage_at_end(last))
-    raw = first or await answer.read_all()
-    if client.began:
-        raise of_answer(sent.status, raw)
-    await send_read(client, answer, raw, sent)
-    values = json_value(raw) if sent.status == 200 and answer.at_end and b'"usage' in raw else None
-    return Answered(sent=sent, ended=ending(sent.status), usage=usage_in(values))
-
-
-async def _pass_stream(sent: Sent, client: ClientConnection, keepalive: float) -> Answered:
-    """Pass on a stream of events; after `keepalive` seconds of silence a comment is sent between two events."""
-    parsed, stream, piece, broken = sent.fitted.parsed, EventStream(), sent.first, False
-    try:
-        while True:
-            if piece:
-                stream.feed(piece)
-                await client.piece(piece)
-            try:
-                async with asyncio.timeout(keepalive) as limit:
-                    piece = await sent.answer.read()
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                piece = b""
-                if stream.between:
-                    await client.piece(KEEPALIVE)
-                continue
-            if not piece:
-                break
+        stream = EventStream()
+        await pass_bytes(sent.answer, client, sent.first, stream.feed)
         stream.end()
-    except BrokenAnswer:
-        broken = True
-        problem = HttpProblem(502, "upstream broke off its answer", "server_error")
-        event = problem.event(parsed.route, parsed.admitted.id)
-        await client.piece(event if stream.between else b"\n\n" + event)
-    await client.end()
-    return Answered(
-        sent=sent,
-        ended="broken" if broken else ending(sent.status),
-        usage=stream.usage,
-        error="" if stream.stopped is not None else stream.error,
-        stopped=None if stream.stopped is None else with_usage(stream.stopped, stream.usage, parsed.answer),
-    )
+        stopped = stream.stopped
+        return Answered(
+            usage=stream.usage,
+            error="" if stopped is not None else stream.error,
+            stopped=None if stopped is None else with_usage(stopped, stream.usage, sent.fitted.parsed.answer),
+        )
+    last = sent.first
 
-
-async def send_read(client: ClientConnection, answer: UpstreamAnswer, raw: bytes, sent: Sent) -> None:
-    """Pass back an answer whose first bytes were read, and the rest as it arrives.
-
-    Raises:
-        BrokenAnswer: the connection to upstream broke.
-    """
-    if answer.at_end:
-        await client.answer(answer.status, sent.headers(whole=True), raw)
-        return
-    await client.head(answer.status, sent.headers(whole=True))
-    await pass_bytes(answer, client, raw)
-
-
-async def pass_bytes(answer: UpstreamAnswer, client: ClientConnection, first: bytes = b"") -> bytes:
-    """Pass on the body of an answer, after its headers, and return its last bytes.
-
-    Raises:
-        BrokenAnswer: the connection to upstream broke; the server then closes the client's too.
-    """
-    last = first
-    if first:
-        await client.piece(first)
-    while piece := await answer.read():
-        await client.piece(piece)
+    def keep(piece: bytes) -> None:
+        nonlocal last
         last = (last + piece)[-_LAST:]
+
+    whole = sent.answer.at_end
+    await pass_bytes(sent.answer, client, sent.first, keep)
+    if sent.is_unread:
+        return Answered(usage=_usage_at_end(last))
+    values = json_value(sent.first) if whole and sent.status == HTTPStatus.OK and b'"usage' in sent.first else None
+    return Answered(usage=usage_in(values))
+
+
+async def pass_bytes(
+    answer: UpstreamAnswer, client: ClientConnection, first: bytes = b"", observe: Callable[[bytes], Any] | None = None
+) -> None:
+    """Pass on the body of an answer, after its headers; `first` was read already.
+
+    Raises:
+        HttpProblem: upstream broke off; the server then closes the client's connection.
+    """
+    piece = first or await answer.read()
+    while piece:
+        if observe is not None:
+            observe(piece)
+        await client.piece(piece)
+        piece = await answer.read()
     await client.end()
-    return last
 
 
 def _usage_at_end(last: bytes) -> Any:

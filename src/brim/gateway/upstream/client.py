@@ -44,15 +44,6 @@ _CODINGS = ("gzip", "deflate", "br", "zstd")
 _UNREADABLE = "upstream compressed its answer, which was not requested, in an unknown way"
 
 
-class BrokenAnswer(ConnectionError):
-    """An answer that ended too early."""
-
-    @property
-    def problem(self) -> HttpProblem:
-        """The error for a client whose answer has not begun."""
-        return HttpProblem(502, f"upstream broke off its answer: {self}")
-
-
 class UpstreamAnswer:
     """An answer whose headers have arrived; its body is decoded as it is read."""
 
@@ -79,20 +70,20 @@ class UpstreamAnswer:
         """Return the next bytes of the body; none at the end.
 
         Raises:
-            BrokenAnswer: upstream broke off, or was silent for too long.
+            HttpProblem: upstream broke off, or was silent for too long.
         """
         try:
             return await self._response.content.readany()
         except aiohttp.ServerTimeoutError:
-            raise BrokenAnswer(f"no data for {self._timeout:g} seconds") from None
+            raise HttpProblem(502, f"upstream broke off its answer: no data for {self._timeout:g} seconds") from None
         except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
-            raise BrokenAnswer(_why_broken(error, self.coding)) from None
+            raise HttpProblem(502, f"upstream broke off its answer: {_why_broken(error, self.coding)}") from None
 
     async def read_all(self, most: int | None = None) -> bytes:
         """Return the body, or its start as soon as that is longer than `most` bytes (16 MiB).
 
         Raises:
-            BrokenAnswer: upstream broke off, or was silent for too long.
+            HttpProblem: upstream broke off, or was silent for too long.
         """
         pieces, size, most = [], 0, MOST_READ if most is None else most
         while size <= most and (piece := await self.read()):
@@ -153,13 +144,11 @@ class UpstreamClient:
         """Return the status of an answer and its JSON; `None` if it is not JSON.
 
         Raises:
-            HttpProblem: upstream cannot be reached, or does not answer in time.
+            HttpProblem: upstream cannot be reached, breaks off, or does not answer in time.
         """
         answer = await self.send("GET", url, headers, None, timeout)
         try:
             return answer.status, json_value(await answer.read_all())
-        except BrokenAnswer:
-            return answer.status, None
         finally:
             answer.close()
 
@@ -310,7 +299,7 @@ def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, 
     return kept
 
 
-def returned_headers(response: UpstreamAnswer, *, whole: bool) -> Headers:
-    """Return the headers that are passed back; `whole` tells whether the body is passed back unchanged."""
-    dropped = _NOT_RETURNED if whole else _NOT_RETURNED | {"content-length"}
-    return [pair for pair in response.pairs if pair[0] not in dropped and not pair[0].startswith(("x-brim-", "proxy-"))]
+def returned_headers(response: UpstreamAnswer) -> Headers:
+    """Return the headers that are passed back."""
+    ours = ("x-brim-", "proxy-")
+    return [pair for pair in response.pairs if pair[0] not in _NOT_RETURNED and not pair[0].startswith(ours)]

@@ -10,7 +10,7 @@ from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import MESSAGES, PATH, HttpProblem
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answer import pass_bytes
-from brim.gateway.upstream.client import BrokenAnswer, address, returned_headers, sent_headers
+from brim.gateway.upstream.client import address, returned_headers, sent_headers
 
 
 def check_reach(state: GatewayState, admitted: Admitted) -> None:
@@ -44,10 +44,8 @@ async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: C
     answer = await state.upstream.send(admitted.method, url, headers, raw or None, settings.timeout)
     try:
         mine = [("x-brim-request-id", admitted.id), ("x-brim-passthrough", "route")]
-        await client.head(answer.status, [*returned_headers(answer, whole=True), *mine])
+        await client.head(answer.status, [*returned_headers(answer), *mine])
         await pass_bytes(answer, client)
-    except BrokenAnswer as error:
-        raise error.problem from error
     finally:
         answer.close()
 

@@ -36,13 +36,6 @@ class EventStream:
         self._rest: list[bytes] = []
         """The pieces of the last line, which is incomplete."""
         self._size = 0
-        self._ended = True
-        """Whether the last complete line ended an event."""
-
-    @property
-    def between(self) -> bool:
-        """Whether the last event is complete, so that a comment can follow."""
-        return self._ended and not self._size
 
     def feed(self, piece: bytes) -> None:
         """Read the next bytes."""
@@ -62,7 +55,6 @@ class EventStream:
         self._read_line(b"".join(self._rest))
 
     def _read_line(self, line: bytes) -> None:
-        self._ended = not line
         if line.startswith(b"data:") and (not self.decided or any(sign in line for sign in _SIGNS)):
             self._read(json_value(line[5:]))
 
