@@ -16,7 +16,7 @@ from integrations.agent_server import AgentServer
 from model_server import running
 
 HERE = Path(__file__).parent
-LIGHT = ("test_wrap.py", "test_last_request.py", "test_mcp.py", "test_pages.py")
+LIGHT = ("test_messages.py", "test_wrap.py", "test_last_request.py", "test_mcp.py", "test_pages.py")
 """Tests of the default suite."""
 
 

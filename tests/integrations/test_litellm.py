@@ -109,10 +109,10 @@ def test_as_a_callback_it_goes_on_to_its_end(server):
     hook = registered(WINDOW)
     assert asyncio.run(Loop(server).arun(litellm.acompletion)) == "Well done."
     well(server)
-    status = hook.brim.sessions[-1].status()
-    assert len(hook.brim) == 1
+    status = hook.conversations.sessions[-1].status()
+    assert len(hook.conversations) == 1
     assert status.prompts == CALLS + 1
-    assert status.reported == server.sizes[-1] <= hook.brim.last.receipt.used
+    assert status.reported == server.sizes[-1] <= hook.conversations.last.receipt.used
     assert not hook._open, "every call was answered"
 
 
@@ -120,7 +120,7 @@ def test_what_is_not_async_goes_on_with_the_hooks_own_completion(server):
     hook = BrimHook(WINDOW)
     assert Loop(server).run(hook.completion) == "Well done."
     well(server)
-    assert hook.brim.sessions[-1].status().reported == server.sizes[-1]
+    assert hook.conversations.sessions[-1].status().reported == server.sizes[-1]
 
 
 def test_a_router_goes_on_as_well(server):
@@ -131,7 +131,9 @@ def test_a_router_goes_on_as_well(server):
     loop.asked = lambda: {**{k: v for k, v in Loop.asked(loop).items() if not k.startswith("api_")}}
     assert asyncio.run(loop.arun(router.acompletion)) == "Well done."
     well(server)
-    assert hook.brim.sessions[-1].settings.model == "openai/gpt-5", "the model of the deployment, not of the group"
+    assert hook.conversations.sessions[-1].settings.model == "openai/gpt-5", (
+        "the model of the deployment, not of the group"
+    )
 
 
 def test_a_plain_completion_with_a_callback_is_warned_of(server):
@@ -154,7 +156,7 @@ def test_an_overflow_is_tried_once_more_and_learned_from(server):
     assert server.refused >= 1
     assert server.illegal == []
     assert len(server.requests) == CALLS + 1
-    assert hook.brim.sessions[-1].status().overflows == server.refused
+    assert hook.conversations.sessions[-1].status().overflows == server.refused
 
 
 def test_a_callback_learns_from_a_refusal_though_it_cannot_try_again(server):
@@ -171,7 +173,7 @@ def test_a_callback_learns_from_a_refusal_though_it_cannot_try_again(server):
 
     assert asyncio.run(loop.arun(asking)) == "Well done."
     assert 1 <= refusals == server.refused <= 3
-    assert hook.brim.sessions[-1].status().overflows == refusals
+    assert hook.conversations.sessions[-1].status().overflows == refusals
 
 
 def test_streams_are_fitted_and_learned_from_where_the_provider_reports(server):
@@ -185,9 +187,9 @@ def test_streams_are_fitted_and_learned_from_where_the_provider_reports(server):
 
     server.made = CALLS
     assert asyncio.run(main()) > 1
-    assert hook.brim.sessions[-1].status().reported is None, "what LiteLLM makes up is not taken"
+    assert hook.conversations.sessions[-1].status().reported is None, "what LiteLLM makes up is not taken"
     assert asyncio.run(main(stream_options={"include_usage": True})) > 1
-    assert hook.brim.sessions[-1].status().reported == server.sizes[-1]
+    assert hook.conversations.sessions[-1].status().reported == server.sizes[-1]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_what_litellm_makes_up_itself_is_not_taken_for_a_report(asked, usage, to
     kwargs = {"model": "gpt-5", "messages": [{"role": "user", "content": TASK}], "litellm_call_id": "one"}
     asyncio.run(hook.async_pre_call_deployment_hook(kwargs, "acompletion"))
     hook.log_success_event({**asked, "litellm_call_id": "one"}, {"usage": usage}, None, None)
-    assert hook.brim.sessions[-1].status().reported == (9 if told else None)
+    assert hook.conversations.sessions[-1].status().reported == (9 if told else None)
 
 
 def test_a_stream_that_is_not_async(server):
@@ -229,7 +231,7 @@ def test_responses_are_fitted(server, asynchronous):
     answer = asyncio.run(litellm.aresponses(**asked)) if asynchronous else litellm.responses(**asked)
     assert answer.output[0].content[0].text == "Well done."
     assert server.sizes[-1] + ANSWER <= WINDOW
-    assert hook.brim.last.changed
+    assert hook.conversations.last.changed
 
 
 def test_messages_of_anthropic_are_fitted(upstream):
@@ -245,7 +247,7 @@ def test_messages_of_anthropic_are_fitted(upstream):
     answer = asyncio.run(litellm.anthropic_messages(**asked))
     assert answer["content"][0]["text"] == "Well done."
     assert server.sizes[-1] + ANSWER <= WINDOW
-    assert hook.brim.sessions[-1].format == "anthropic"
+    assert hook.conversations.sessions[-1].format == "anthropic"
 
 
 def test_what_has_to_stay_and_is_too_big_is_refused_before_the_call(server):

@@ -15,7 +15,10 @@ def rewritten(translation: Translation, messages, format="openai") -> list:
     wire = to_wire(read, format)
     assert json.loads(json.dumps(wire)) == wire
     pairs = zip(messages, read, strict=True)
-    return [translation.write(each, [KeptPart(at) for at in range(len(own.parts))]) for each, own in pairs]
+    return [
+        translation.write(each, [KeptPart(at) for at in range(len(own if isinstance(own, list) else own.parts))])
+        for each, own in pairs
+    ]
 
 
 def fitted(translation: Translation, messages, window, format="anthropic", **settings) -> list:

@@ -13,7 +13,16 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import FittedCalls, TranslatedCall, arun, astream, usage_of
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, json_text, write_parts
+from brim.integrations.messages import (
+    FrameworkMessage,
+    FrameworkMessages,
+    KeptPart,
+    MessagePart,
+    Translation,
+    joined_text,
+    json_text,
+    write_parts,
+)
 
 try:
     from agent_framework import ChatMiddleware, Content, Message, ResponseStream
@@ -27,7 +36,7 @@ _ROLES = {"system": "system", "developer": "system", "assistant": "assistant"}
 class BrimCompaction(FittedCalls, ChatMiddleware):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
-    The session of brim has the id of the agent's session.
+    The framework's name of a conversation is the id of the agent's session.
     """
 
     async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
@@ -36,7 +45,7 @@ class BrimCompaction(FittedCalls, ChatMiddleware):
         if options.get("conversation_id"):
             return await call_next()
         model = options.get("model") or getattr(context.client, "model", None)
-        session = getattr(context.session, "session_id", None)
+        session = self.session or getattr(context.session, "session_id", None)
         call = await asyncio.to_thread(self._call, context.messages, model, options, session)
 
         async def send(call: TranslatedCall) -> Any:
@@ -97,19 +106,30 @@ def _usage(answer: Any) -> dict[str, Any] | None:
     )
 
 
-def _read(messages: Sequence[Any]) -> list[FrameworkMessage]:
+def _read(messages: Sequence[Any]) -> FrameworkMessages:
     return [
-        FrameworkMessage(_ROLES.get(each.role, "user"), tuple(map(_part, each.contents)), name=each.author_name or "")
+        [_content(each, content) for content in each.contents]
+        if any(content.type == "function_result" for content in each.contents)
+        else FrameworkMessage(_role(each), tuple(map(_part, each.contents)), name=each.author_name or "")
         for each in messages
     ]
 
 
-def _part(content: Any) -> MessagePart | FrameworkMessage:
+def _role(message: Any) -> str:
+    return _ROLES.get(message.role, "user")
+
+
+def _content(message: Any, content: Any) -> FrameworkMessage:
+    """Return a content of a message with results as a message."""
+    if content.type == "function_result":
+        return FrameworkMessage("tool", tuple(map(_part, _result_items(content))), content.call_id or "")
+    return FrameworkMessage(_role(message), (_part(content),))
+
+
+def _part(content: Any) -> MessagePart:
     kind = content.type
     if kind == "text":
         return MessagePart("text", content.text or "")
-    if kind == "function_result":
-        return FrameworkMessage("tool", tuple(map(_part, _result_items(content))), content.call_id or "")
     if kind == "text_reasoning":
         if not content.text and content.protected_data:
             return MessagePart("thinking", content.protected_data, name="sealed")
@@ -135,10 +155,10 @@ def _write(message: Any, kept: Sequence[KeptPart]) -> Any:
 
 def _write_content(content: Any, kept: KeptPart) -> Any:
     """Return a copy of a content with its new text; a content without text is replaced by a text."""
-    if kept.inside is not None:
+    if kept.inside is not None and content.type == "function_result":
         items = write_parts(kept.inside, _result_items(content), _write_content)
         return _copied(content, items=items, result="\n".join(each.text for each in items if each.type == "text"))
-    text = kept.text or ""
+    text = joined_text(kept.inside or (kept,), "")
     fields = {"text": "text", "function_call": "arguments"}
     if content is None or content.type not in fields:
         return Content.from_text(text)

@@ -21,7 +21,7 @@ from collections.abc import (
 )
 from typing import Any, ClassVar, Self, TypeVar
 
-from brim.integrations.messages import PLACE, Translation, format_for, from_wire, to_wire
+from brim.integrations.messages import Translation, format_for, from_wire, to_wire
 from brim.meter.catalogue import with_long_window
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
@@ -48,14 +48,26 @@ Usage = Callable[[Any], Any]
 class FittedCall:
     """One call of a model: the request to send, and what to do with its answer."""
 
-    def __init__(self, request: FittedRequest) -> None:
+    def __init__(
+        self, request: FittedRequest, originals: Sequence[Any] | None = None, write: Callable[[Any], Any] | None = None
+    ) -> None:
+        """Begin.
+
+        Args:
+            request: the fitted request.
+            originals: the framework's messages, one for each of the request; by default they are its own.
+            write: converts a message that brim made to one of the framework.
+        """
         self.request = request
         """The request to send; a smaller one after a refusal."""
+        self._originals, self._write = originals, write
 
     @property
     def messages(self) -> list[Any]:
-        """The messages to send."""
-        return self.request.messages
+        """The messages to send; unchanged ones are the caller's objects."""
+        if self._originals is None or self._write is None:
+            return self.request.messages
+        return self.request.written(self._originals, self._write)
 
     def shrink(self, error: Exception) -> bool:
         """Make the request smaller after a refusal.
@@ -98,56 +110,18 @@ class TranslatedCall(FittedCall):
         Raises:
             DoesNotFit: the required messages exceed the budget.
         """
-        self._translation, self._originals = translation, list(messages)
-        self._read = translation.read(self._originals)
-        self._format = format or format_for(model)
-        wire = to_wire(self._read, self._format)
-        super().__init__(conversations.request(wire, model=model, format=self._format, **options))
+        self._translation, self._given = translation, list(messages)
+        self._read = translation.read(self._given)
+        format = format or format_for(model)
+        wire = to_wire(self._read, format)
+        super().__init__(conversations.request(wire, model=model, format=format, **options))
 
     @property
     def messages(self) -> list[Any]:
         """The messages to send; unchanged ones are the caller's objects."""
         if not self.request.changed:
-            return self._originals
-        return from_wire(self.request, self._read, self._format, self._originals, self._translation)
-
-
-class PlacedCall(FittedCall):
-    """A call with messages that are in a provider's format, in the framework's own type."""
-
-    def __init__(
-        self,
-        conversations: Conversations,
-        messages: Sequence[Any],
-        read: Callable[[Any], dict[str, Any]],
-        write: Callable[[Any, dict[str, Any]], Any],
-        **options: Any,
-    ) -> None:
-        """Fit the messages.
-
-        Args:
-            conversations: the conversations of the program.
-            messages: the whole history.
-            read: returns a message as JSON values of the format.
-            write: returns a message of the framework from the original, or `None` if brim added it, and its new values.
-            options: more arguments of `Conversations.request`.
-
-        Raises:
-            DoesNotFit: the required messages exceed the budget.
-        """
-        self._originals, self._write = list(messages), write
-        placed = [{**read(each), PLACE: at} for at, each in enumerate(self._originals)]
-        super().__init__(conversations.request(placed, **options))
-
-    @property
-    def messages(self) -> list[Any]:
-        """The messages to send; unchanged ones are the caller's objects."""
-        return self.request.written(self._originals, self._made)
-
-    def _made(self, raw: Mapping[str, Any]) -> Any:
-        values = dict(raw)
-        place = values.pop(PLACE, None)
-        return self._write(None if place is None else self._originals[place], values)
+            return self._given
+        return from_wire(self.request, self._read, self._given, self._translation)
 
 
 MOST_OPEN = 4_096
@@ -168,16 +142,23 @@ class FittedCalls:
     """The base of a framework's class that fits model calls."""
 
     def __init__(
-        self, window: Window | int | None = None, *, conversations: Conversations | None = None, **settings: Any
+        self,
+        window: Window | int | None = None,
+        *,
+        session: str | None = None,
+        conversations: Conversations | None = None,
+        **settings: Any,
     ) -> None:
         """Begin.
 
         Args:
             window: the window of the model; by default that of the settings or the catalogue.
+            session: the name of the conversation, if there is only one; by default the name that the framework has for
+                it, or else it is recognised by its first messages.
             conversations: conversations to share.
             settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
-        self.conversations = conversations or configured(window, **settings)
+        self.conversations, self.session = conversations or configured(window, **settings), session
 
 
 def configured(window: Window | int | None = None, **options: Any) -> Conversations:
@@ -333,7 +314,7 @@ class ClientCall(FittedCall):
         session: str | None,
     ) -> None:
         chosen = wire(format)
-        self._values, self._originals, self._list = values, messages, chosen.list_key
+        self._values, self._list = values, chosen.list_key
         model = _field(values, self.model_key)
         functions = [{"type": "function", "function": plain(each)} for each in _listed(_field(values, "functions"))]
         system = value_at(values, (chosen.system_key,)) if chosen.system_key else None
@@ -348,7 +329,7 @@ class ClientCall(FittedCall):
             session=session,
             changes=True,
         )
-        super().__init__(request)
+        super().__init__(request, messages, self.made)
 
     @property
     def _limits(self) -> dict[Path, int]:
@@ -367,7 +348,7 @@ class ClientCall(FittedCall):
             values = changed(values, lowered_limits(values, request.answer))
         if not request.changed:
             return values
-        return {**values, self._list: request.written(self._originals, self.made)}
+        return {**values, self._list: self.messages}
 
 
 def _given(value: Any) -> Any:

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import FittedCalls, OpenCalls, PlacedCall, usage_of
+from brim.integrations.calls import FittedCall, FittedCalls, OpenCalls, usage_of
 from brim.meter.window import Window
 from brim.wire.base import jsonable
 
@@ -25,70 +25,61 @@ except ImportError as error:
 class BrimPlugin(FittedCalls, BasePlugin):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
 
-    The conversation is named after the session of the run and the agent.
+    The framework's name of a conversation is that of the session, and the branch or the agent.
     """
 
-    def __init__(self, window: Window | int | None = None, *, name: str = "brim", **options: Any) -> None:
-        """Begin.
-
-        Args:
-            window: the window of the model; by default that of the settings or the catalogue.
-            name: the name of the plugin in the app.
-            options: more arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
-        """
-        BasePlugin.__init__(self, name=name)
+    def __init__(self, window: Window | int | None = None, **options: Any) -> None:
+        BasePlugin.__init__(self, name="brim")
         FittedCalls.__init__(self, window, **options)
-        self._calls: OpenCalls[PlacedCall] = OpenCalls()
+        self._calls: OpenCalls[FittedCall] = OpenCalls()
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
         """Replace the contents of a request by those that fit."""
-        name = _session(callback_context)
-        self._send(name, llm_request, await asyncio.to_thread(self._call, llm_request, name))
+        key = _key(callback_context)
+        self._send(key, llm_request, await asyncio.to_thread(self._call, llm_request, key))
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Record the usage in an answer or at the end of a stream."""
         usage = llm_response.usage_metadata
         if llm_response.partial or usage is None or not usage.prompt_token_count:
             return
-        call = self._calls.pop(_session(callback_context), None)
+        call = self._calls.pop(_key(callback_context), None)
         if call is not None:
             counts = usage.prompt_token_count, usage.candidates_token_count, usage.cached_content_token_count
             await asyncio.to_thread(call.answered, usage_of(*counts))
 
     async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> Any:
         """Return the answer to a smaller request, if the model refused one as too long."""
-        name = _session(callback_context)
-        call = self._calls.pop(name, None)
+        key = _key(callback_context)
+        call = self._calls.pop(key, None)
         if call is None or not await asyncio.to_thread(call.shrink, error):
             return None
-        self._send(name, llm_request, call)
+        self._send(key, llm_request, call)
         model = callback_context.get_invocation_context().agent.canonical_model
         answers = [each async for each in model.generate_content_async(llm_request, stream=False)]
         return answers[-1] if answers else None
 
-    def _call(self, request: Any, name: str) -> PlacedCall:
+    def _call(self, request: Any, key: str) -> FittedCall:
         config = request.config
-        return PlacedCall(
-            self.conversations,
-            request.contents,
-            _read,
-            _write,
+        fitted = self.conversations.request(
+            [content.model_dump(mode="json", exclude_none=True) for content in request.contents],
             model=request.model,
             tools=_tools(config) or None,
             system=jsonable(config.system_instruction) or None,
             format="gemini",
             answer=config.max_output_tokens,
-            session=name,
+            session=self.session or key,
         )
+        return FittedCall(fitted, request.contents, _content)
 
-    def _send(self, name: str, request: Any, call: PlacedCall) -> None:
+    def _send(self, key: str, request: Any, call: FittedCall) -> None:
         if call.request.changed:
             request.contents = call.messages
-        self._calls[name] = call
+        self._calls[key] = call
 
 
-def _session(context: Any) -> str:
-    """Return the name of a conversation: the session, and the branch or the agent."""
+def _key(context: Any) -> str:
+    """Return the key of a call in progress, which names its conversation: the session, and the branch or the agent."""
     return f"{context.session.id}/{context.branch or context.agent_name}"
 
 
@@ -99,9 +90,5 @@ def _tools(config: Any) -> list[Any]:
     ]
 
 
-def _read(content: Any) -> dict[str, Any]:
-    return content.model_dump(mode="json", exclude_none=True)  # type: ignore[no-any-return]
-
-
-def _write(_: Any, values: dict[str, Any]) -> Any:
+def _content(values: dict[str, Any]) -> Any:
     return types.Content.model_validate_json(json.dumps(values))  # Only JSON has bytes as base64.

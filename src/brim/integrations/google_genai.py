@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
-from brim.integrations.calls import ClientCall, arun, run, stream
+from brim.integrations.calls import ClientCall, arun, astream, run, stream
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.usage import usage_in
 
@@ -123,18 +123,10 @@ def _async(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Call
         call = await asyncio.to_thread(call_of, path, values)
         if call is None:
             return await plain(method, path, values, *more, **fields)
-        # A refusal is raised by the call, before the first chunk.
-        usage = None if streams else _usage
-        answer = await arun(call, lambda call: plain(method, path, call.body, *more, **fields), usage)
-        return _reported(call, answer) if streams else answer
+
+        async def send(call: GeminiCall) -> Any:
+            return await plain(method, path, call.body, *more, **fields)
+
+        return astream(call, send, _usage) if streams else await arun(call, send, _usage)
 
     return fitted
-
-
-async def _reported(call: GeminiCall, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
-    """Yield the chunks of an answer, and report its usage at the end."""
-    reported = None
-    async for piece in pieces:
-        reported = _usage(piece) or reported
-        yield piece
-    await asyncio.to_thread(call.answered, reported)

@@ -39,7 +39,7 @@ _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"
 class BrimMiddleware(FittedCalls, AgentMiddleware):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once.
 
-    The session is named after the run's `thread_id`.
+    The framework's name of a conversation is the run's `thread_id`.
     """
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
@@ -71,7 +71,7 @@ class BrimMiddleware(FittedCalls, AgentMiddleware):
             tools=_tools(request) or None,
             system=None if system is None else system.content,
             answer=request.model_settings.get("max_tokens") or getattr(request.model, "max_tokens", None),
-            session=_thread(),
+            session=self.session or _thread(),
         )
 
 

@@ -14,10 +14,8 @@ from uuid import uuid4
 
 from brim.errors import InvalidType
 from brim.integrations import missing
-from brim.integrations.calls import ClientCall, OpenCalls, configured, run
+from brim.integrations.calls import ClientCall, FittedCalls, OpenCalls, run
 from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
-from brim.store import Store
 from brim.wire import Format
 
 try:
@@ -43,25 +41,15 @@ class LiteLLMCall(ClientCall):
     sent = ("response_format", "prediction", "tool_choice", "text", "output_config", "guided_json")
 
 
-class BrimHook(CustomLogger):
-    """A callback for `litellm.callbacks`, or for the `config.yaml` of the proxy."""
+class BrimHook(FittedCalls, CustomLogger):
+    """A callback for `litellm.callbacks`, or for the `config.yaml` of the proxy.
 
-    def __init__(
-        self, window: Window | int | None = None, *, store: Store | str | None = None, **settings: Any
-    ) -> None:
-        """Begin with no conversations.
+    The framework's name of a conversation is `litellm_session_id`, or `session_id` in the metadata.
+    """
 
-        Args:
-            window: the window of the models; by default that of the settings, or of each model.
-            store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory.
-            settings: more arguments of `Conversations`: `meter`, `summarise`, `on_notice`, ...
-
-        Raises:
-            StoreError: the store cannot be opened.
-        """
-        super().__init__()
-        self.brim: Conversations = configured(window, store=store, **settings)
-        """The conversations: `hook.brim.last.receipt`, `hook.brim.sessions`."""
+    def __init__(self, window: Window | int | None = None, **options: Any) -> None:
+        CustomLogger.__init__(self)
+        FittedCalls.__init__(self, window, **options)
         self._open: OpenCalls[ClientCall] = OpenCalls()
         """Calls whose usage is not yet reported."""
         self._warned = False
@@ -121,7 +109,7 @@ class BrimHook(CustomLogger):
 
     def _call(self, fields: Mapping[str, Any], format: Format) -> ClientCall | None:
         """Return a fitted call and remember it by its id, or `None` if the fields do not contain the messages."""
-        call = LiteLLMCall.of(fields, format, self.brim, _session(fields))
+        call = LiteLLMCall.of(fields, format, self.conversations, self.session or _session(fields))
         if call is not None and fields.get(_ID) is not None:
             self._open[str(fields[_ID])] = call
         return call

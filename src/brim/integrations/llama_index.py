@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, arun, astream, configured, run, stream
+from brim.integrations.calls import FittedCalls, TranslatedCall, arun, astream, run, stream
 from brim.integrations.messages import (
     FrameworkMessage,
     KeptPart,
@@ -58,31 +58,20 @@ class BrimLLM(FunctionCallingLLM):
     """A model whose calls fit its window. The usage is recorded, and a refused call is retried once."""
 
     llm: SerializeAsAny[LLM]
-    _conversations: Conversations = PrivateAttr()
-    _session: str | None = PrivateAttr()
+    _calls: FittedCalls = PrivateAttr()
 
-    def __init__(
-        self,
-        llm: Any,
-        window: Window | int | None = None,
-        *,
-        session: str | None = None,
-        conversations: Conversations | None = None,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, llm: Any, window: Window | int | None = None, **options: Any) -> None:
         """Wrap a model.
 
         Args:
             llm: the model.
             window: its window; by default that of the settings or the catalogue.
-            session: the name of the conversation; by default it is recognised by its first messages.
-            conversations: conversations to share.
-            settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+            options: more arguments of `FittedCalls`: `session`, `conversations`, `store`, ...
         """
         super().__init__(
             llm=llm, callback_manager=llm.callback_manager, pydantic_program_mode=llm.pydantic_program_mode
         )
-        self._conversations, self._session = conversations or configured(window, **settings), session
+        self._calls = FittedCalls(window, **options)
 
     @classmethod
     def class_name(cls) -> str:
@@ -92,7 +81,7 @@ class BrimLLM(FunctionCallingLLM):
     @property
     def conversations(self) -> Conversations:
         """The conversations with the model."""
-        return self._conversations
+        return self._calls.conversations
 
     @property
     def metadata(self) -> Any:
@@ -146,13 +135,13 @@ class BrimLLM(FunctionCallingLLM):
 
     def _call(self, messages: Sequence[Any], kwargs: Mapping[str, Any]) -> TranslatedCall:
         return TranslatedCall(
-            self._conversations,
+            self.conversations,
             TRANSLATION,
             messages,
             model=self.metadata.model_name,
             tools=[tool for tool in kwargs.get("tools") or () if isinstance(tool, Mapping)] or None,
             answer=kwargs.get("max_tokens") or getattr(self.llm, "max_tokens", None),
-            session=self._session,
+            session=self._calls.session,
         )
 
 

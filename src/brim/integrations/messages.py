@@ -34,16 +34,19 @@ class MessagePart(NamedTuple):
 
 
 class FrameworkMessage(NamedTuple):
-    """One message of a framework."""
+    """One message of a framework, which is one message of the wire format."""
 
     role: str
     """`system`, `user`, `assistant` or `tool`."""
-    parts: tuple[Any, ...]
-    """Its parts: each a `MessagePart`, or a `FrameworkMessage` that is sent on its own, as one of several results."""
+    parts: tuple[MessagePart, ...]
     call_id: str = ""
     """The id of the call that a tool result answers."""
     name: str = ""
     """The name of the author."""
+
+
+FrameworkMessages = Sequence[FrameworkMessage | Sequence[FrameworkMessage]]
+"""Messages of a framework; one that contains several, such as the results of several calls, is a list of them."""
 
 
 class KeptPart(NamedTuple):
@@ -54,13 +57,13 @@ class KeptPart(NamedTuple):
     text: str | None = None
     """The new text; `None` if the part is unchanged."""
     inside: tuple[KeptPart, ...] | None = None
-    """What was kept of a part that is a message itself; `None` if it is unchanged."""
+    """What was kept of a message in a list; `None` if it is unchanged."""
 
 
 class Translation(NamedTuple):
     """How a framework's messages are read and written."""
 
-    read: Callable[[Sequence[Any]], list[FrameworkMessage]]
+    read: Callable[[Sequence[Any]], FrameworkMessages]
     """Reads all messages of a request, one for one."""
     write: Callable[[Any, Sequence[KeptPart]], Any]
     """Returns a copy of a message that has only the kept parts."""
@@ -68,20 +71,14 @@ class Translation(NamedTuple):
     """Returns a new message of the user."""
 
 
-class _Run(NamedTuple):
-    """A part that is itself a message, or the run of parts between two such parts."""
+class _WireMessage(NamedTuple):
+    """A message, and where the framework has it."""
 
     place: int
     """The index of the framework's message."""
-    start: int
-    """The index of the first part there."""
-    nested: bool
+    at: int | None
+    """The index in its list, if it contains several."""
     message: FrameworkMessage
-
-    @property
-    def role(self) -> str:
-        """The role in Anthropic's format, where tool results have the role of the user."""
-        return "user" if self.message.role == "tool" else self.message.role
 
 
 def format_for(model: str | None) -> Format:
@@ -89,45 +86,42 @@ def format_for(model: str | None) -> Format:
     return "anthropic" if model is not None and "claude" in model.casefold() else "openai"
 
 
-def to_wire(messages: Sequence[FrameworkMessage], format: Format) -> list[dict[str, Any]]:
+def to_wire(messages: FrameworkMessages, format: Format) -> list[dict[str, Any]]:
     """Return messages in the wire format `openai` or `anthropic`, each with its position."""
     write = _anthropic if format == "anthropic" else _chat
-    return [{**write(runs), PLACE: at} for at, runs in enumerate(_wire_runs(messages, format))]
+    return [{**write(each.message), PLACE: at} for at, each in enumerate(_flat(messages))]
 
 
 def from_wire(
-    request: FittedRequest,
-    messages: Sequence[FrameworkMessage],
-    format: Format,
-    originals: Sequence[Any],
-    translation: Translation,
+    request: FittedRequest, messages: FrameworkMessages, originals: Sequence[Any], translation: Translation
 ) -> list[Any]:
     """Return the messages of a fitted request as messages of the framework; unchanged ones are the originals.
 
     Args:
         request: the fitted request made from `to_wire(messages, format)`.
         messages: the framework's messages, read into parts.
-        format: the wire format.
         originals: the framework's messages, one for each.
         translation: writes changed messages.
     """
-    known = _wire_runs(messages, format)
+    known = _flat(messages)
 
     def place_of(row: tuple[Mapping[str, Any], int | None]) -> int | None:
-        at = row[0].get(PLACE)
-        return None if at is None else known[at][0].place
+        return known[row[0][PLACE]].place if PLACE in row[0] else None
 
     out: list[Any] = []
     for place, group in groupby(zip(request.messages, request.places, strict=True), place_of):
         if place is None:
-            out += [translation.say(_said(raw)) for raw, _ in group]
+            out += [translation.say("\n\n".join(map(_text, _blocks(raw.get("content"))))) for raw, _ in group]
             continue
         kept: list[KeptPart] = []
         for raw, own in group:
-            runs = known[raw[PLACE]]
-            kept += [part for run in runs for part in _whole(run)] if own is not None else _kept(raw, runs)
-        whole = [KeptPart(at) for at in range(len(messages[place].parts))]
-        out.append(originals[place] if kept == whole else translation.write(originals[place], kept))
+            _, at, message = known[raw[PLACE]]
+            whole = _whole(message.parts)
+            parts = whole if own is not None else _kept(raw, message.parts)
+            kept += parts if at is None else [KeptPart(at, inside=None if parts == whole else tuple(parts))]
+        read = messages[place]
+        unchanged = kept == _whole(read.parts if isinstance(read, FrameworkMessage) else read)
+        out.append(originals[place] if unchanged else translation.write(originals[place], kept))
     return out
 
 
@@ -162,26 +156,23 @@ def json_values(text: str) -> Any:
         return text
 
 
-def _wire_runs(messages: Sequence[FrameworkMessage], format: Format) -> list[list[_Run]]:
-    """Return the runs of parts in each message of the wire format: one in Chat Completions, several in Anthropic's."""
-    runs: list[_Run] = []
-    for place, message in enumerate(messages):
-        if not message.parts:
-            runs.append(_Run(place, 0, False, message))
-        for nested, group in groupby(enumerate(message.parts), lambda each: isinstance(each[1], FrameworkMessage)):
-            parts = list(group)
-            if nested:
-                runs += [_Run(place, at, True, part) for at, part in parts]
-            else:
-                runs.append(_Run(place, parts[0][0], False, message._replace(parts=tuple(part for _, part in parts))))
-    if format != "anthropic":
-        return [[run] for run in runs]
-    return [list(group) for _, group in groupby(runs, lambda run: (run.place, run.role))]
+def _flat(messages: FrameworkMessages) -> list[_WireMessage]:
+    """Return the messages of the wire format."""
+    flat: list[_WireMessage] = []
+    for place, read in enumerate(messages):
+        if isinstance(read, FrameworkMessage) or not read:
+            flat.append(_WireMessage(place, None, read or FrameworkMessage("user", ())))  # type: ignore[arg-type]
+        else:
+            flat += [_WireMessage(place, at, each) for at, each in enumerate(read)]
+    return flat
 
 
-def _chat(runs: Sequence[_Run]) -> dict[str, Any]:
+def _whole(parts: Sequence[Any]) -> list[KeptPart]:
+    return [KeptPart(at) for at in range(len(parts))]
+
+
+def _chat(message: FrameworkMessage) -> dict[str, Any]:
     """Return a message of Chat Completions, where calls and thinking are not part of the content."""
-    message = runs[0].message
     content: list[tuple[int, MessagePart]] = []
     thoughts: list[str] = []
     calls: list[Any] = []
@@ -193,7 +184,7 @@ def _chat(runs: Sequence[_Run]) -> dict[str, Any]:
             thoughts.append(part.text)
         else:
             content.append((at, part))
-    raw: dict[str, Any] = {"role": message.role, "content": _content(content, _chat_block, 0)}
+    raw: dict[str, Any] = {"role": message.role, "content": _content(content, _chat_block)}
     if message.name:
         raw["name"] = message.name
     if message.role == "tool":
@@ -206,27 +197,25 @@ def _chat(runs: Sequence[_Run]) -> dict[str, Any]:
     return raw
 
 
-def _anthropic(runs: Sequence[_Run]) -> dict[str, Any]:
+def _anthropic(message: FrameworkMessage) -> dict[str, Any]:
     """Return a message in Anthropic's format; a system prompt is counted anywhere."""
-    blocks: list[Any] = []
-    for at, run in enumerate(runs):
-        if run.message.role == "tool":
-            content = _content([*enumerate(run.message.parts)], _anthropic_block, at)
-            blocks.append(
-                {"type": "tool_result", "tool_use_id": run.message.call_id, "content": content, _PART: [at, None]}
-            )
-        else:
-            blocks += [{**_anthropic_block(part), _PART: [at, i]} for i, part in enumerate(run.message.parts)]
-    return {"role": runs[0].role, "content": blocks}
+    parts = [*enumerate(message.parts)]
+    if message.role != "tool":
+        return {"role": message.role, "content": [{**_anthropic_block(part), _PART: at} for at, part in parts]}
+    content = _content(parts, _anthropic_block)
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": message.call_id, "content": content}],
+    }
 
 
 def _content(
-    parts: Sequence[tuple[int, MessagePart]], block: Callable[[MessagePart], dict[str, Any]], run: int
+    parts: Sequence[tuple[int, MessagePart]], block: Callable[[MessagePart], dict[str, Any]]
 ) -> str | list[Any]:
     """Return the content of a message: a string if it is one text."""
     if not parts or (len(parts) == 1 and parts[0][1].kind == "text"):
         return parts[0][1].text if parts else ""
-    return [{**block(part), _PART: [run, at]} for at, part in parts]
+    return [{**block(part), _PART: at} for at, part in parts]
 
 
 def _chat_block(part: MessagePart) -> dict[str, Any]:
@@ -257,69 +246,46 @@ def _anthropic_block(part: MessagePart) -> dict[str, Any]:
     return {"type": kind, "value": text}
 
 
-def _said(raw: Mapping[str, Any]) -> str:
-    """Return the text of a message that brim added."""
-    content = raw.get("content")
-    return content if isinstance(content, str) else "\n\n".join(block.get("text") or "" for block in content or ())
-
-
-def _whole(run: _Run) -> list[KeptPart]:
-    return [KeptPart(run.start + at) for at in range(1 if run.nested else len(run.message.parts))]
-
-
-def _kept(raw: Mapping[str, Any], runs: Sequence[_Run]) -> list[KeptPart]:
-    """Return the parts of the framework's message that are left in a message of the wire format."""
-    content = raw.get("content") or ""
-    contents: list[Any] = [None] * len(runs)
-    added: list[KeptPart] = []
-    if isinstance(content, str):
-        contents[0] = content
-    for block in content if isinstance(content, list) else ():
-        at, _ = block.get(_PART) or (None, None)
-        if at is None:
-            added.append(KeptPart(None, str(block.get("text") or "")))
-        elif block["type"] == "tool_result":
-            contents[at] = block.get("content") or ""
-        else:
-            contents[at] = [*(contents[at] or ()), block]
-    return [part for run, each in zip(runs, contents, strict=True) for part in _kept_run(raw, run, each)] + added
-
-
-def _kept_run(raw: Mapping[str, Any], run: _Run, content: str | list[Any] | None) -> list[KeptPart]:
-    parts = run.message.parts
+def _kept(raw: Mapping[str, Any], parts: Sequence[MessagePart]) -> list[KeptPart]:
+    """Return the parts that are left in a message of the wire format."""
     texts: dict[int, str] = {}
     added: list[KeptPart] = []
-    if isinstance(content, str):
-        first = next((at for at, part in enumerate(parts) if part.kind == "text"), None)
-        if first is not None:
-            texts[first] = content
-        elif content:
-            added.append(KeptPart(None, content))
-    for block in content if isinstance(content, list) else ():
-        if _PART in block:
-            at = block[_PART][1]
-            texts[at] = _block_text(block, parts[at])
-        else:
-            added.append(KeptPart(None, str(block.get("text") or "")))
+    first = next((at for at, part in enumerate(parts) if part.kind == "text"), None)
+    for block in _blocks(raw.get("content")):
+        if isinstance(block, str) and first is not None:
+            texts[first] = block
+        elif not isinstance(block, str) and _PART in block:
+            texts[block[_PART]] = _block_text(block, parts[block[_PART]])
+        elif said := _text(block):
+            added.append(KeptPart(None, said))
     calls = {call["id"]: call["function"]["arguments"] for call in raw.get("tool_calls") or ()}
     for at, part in enumerate(parts):
         if part.kind == "call" and part.id in calls:
             texts[at] = calls[part.id]
         elif part.kind == "thinking" and "reasoning_content" in raw:
             texts[at] = part.text
-    start = 0 if run.nested else run.start
-    kept = [KeptPart(start + at, None if text == parts[at].text else text) for at, text in sorted(texts.items())]
-    kept += added
-    if not run.nested:
-        return kept
-    changed = kept != [KeptPart(at) for at in range(len(parts))]
-    return [] if content is None else [KeptPart(run.start, inside=tuple(kept) if changed else None)]
+    return [KeptPart(at, None if text == parts[at].text else text) for at, text in sorted(texts.items())] + added
+
+
+def _blocks(content: Any) -> list[Any]:
+    """Return the blocks of a content, a string as one block; those of a result stand for it."""
+    if content is None or isinstance(content, str):
+        return [content or ""]
+    return [
+        each
+        for block in content
+        for each in (_blocks(block.get("content")) if block.get("type") == "tool_result" else [block])
+    ]
+
+
+def _text(block: Any) -> str:
+    return block if isinstance(block, str) else str(block.get("text") or "")
 
 
 def _block_text(block: Mapping[str, Any], part: MessagePart) -> str:
     """Return the text of a kept block."""
     if part.kind == "text":
-        return str(block.get("text") or "")
+        return _text(block)
     if part.kind != "call":
         return part.text
     values = block.get("input")

@@ -13,7 +13,6 @@ from typing import Any
 from brim.integrations import missing
 from brim.integrations.calls import FittedCall, FittedCalls, arun, astream
 from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from agents import Model, ModelProvider
@@ -34,7 +33,6 @@ class BrimProvider(FittedCalls, ModelProvider):
         window: Window | int | None = None,
         *,
         provider: ModelProvider | None = None,
-        session: str | None = None,
         **options: Any,
     ) -> None:
         """Begin.
@@ -42,11 +40,10 @@ class BrimProvider(FittedCalls, ModelProvider):
         Args:
             window: the window of the models; by default that of the settings or the catalogue.
             provider: the provider of the models; by default that of the SDK.
-            session: the name of the conversation, for a provider with only one.
-            options: more arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
+            options: more arguments of `FittedCalls`: `session`, `conversations`, `store`, ...
         """
         super().__init__(window, **options)
-        self._provider, self._session = provider or MultiProvider(), session
+        self._provider = provider or MultiProvider()
 
     def get_model(self, model_name: str | None) -> Model:
         """Return the model of a name; its calls fit."""
@@ -54,7 +51,7 @@ class BrimProvider(FittedCalls, ModelProvider):
 
     def model(self, model: Model) -> Model:
         """Return a model whose calls fit, for an agent with a model object of its own."""
-        return _FittedModel(model, self.conversations, self._session)
+        return _FittedModel(model, self)
 
     async def aclose(self) -> None:
         """Close the models."""
@@ -62,8 +59,8 @@ class BrimProvider(FittedCalls, ModelProvider):
 
 
 class _FittedModel(Model):
-    def __init__(self, model: Model, conversations: Conversations, session: str | None) -> None:
-        self._model, self._conversations, self._session = model, conversations, session
+    def __init__(self, model: Model, calls: FittedCalls) -> None:
+        self._model, self._calls = model, calls
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -110,14 +107,14 @@ class _FittedModel(Model):
             tools.append({"type": "function", "name": "final_output", "parameters": form.json_schema()})
         name = getattr(self._model, "model", None)
         request = await asyncio.to_thread(
-            self._conversations.request,
+            self._calls.conversations.request,
             [{"role": "user", "content": items}] if isinstance(items, str) else items,
             model=name.rsplit("/", 1)[-1] if isinstance(name, str) else None,
             tools=tools or None,
             system=fields["system_instructions"],
             format="responses",
             answer=fields["model_settings"].max_tokens,
-            session=self._session,
+            session=self._calls.session,
         )
         return FittedCall(request)
 

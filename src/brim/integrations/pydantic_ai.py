@@ -13,7 +13,15 @@ from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.calls import FittedCalls, TranslatedCall, function_tool, usage_of
-from brim.integrations.messages import FrameworkMessage, KeptPart, MessagePart, Translation, joined_text, write_parts
+from brim.integrations.messages import (
+    FrameworkMessage,
+    FrameworkMessages,
+    KeptPart,
+    MessagePart,
+    Translation,
+    joined_text,
+    write_parts,
+)
 
 try:
     from pydantic_ai import RetryModelRequest, messages
@@ -28,7 +36,7 @@ _MEDIA = {"image": "image", "audio": "audio"}
 class Brim(FittedCalls, AbstractCapability[Any]):
     """Fits each request into the model's window, records the reported usage, and retries a refused call once.
 
-    The session is named after the run's `conversation_id`.
+    The framework's name of a conversation is the `conversation_id`.
     """
 
     _call: TranslatedCall | None = None
@@ -37,7 +45,7 @@ class Brim(FittedCalls, AbstractCapability[Any]):
 
     async def for_run(self, ctx: Any) -> Brim:  # noqa: ARG002 - the framework calls it so
         """Return a capability for one run."""
-        return Brim(conversations=self.conversations)
+        return Brim(session=self.session, conversations=self.conversations)
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
         """Return the request with the fitted messages.
@@ -47,7 +55,7 @@ class Brim(FittedCalls, AbstractCapability[Any]):
         """
         call = self._call if self._again else None
         if call is None:
-            call = await asyncio.to_thread(self._fitted, request_context, ctx.conversation_id)
+            call = await asyncio.to_thread(self._fitted, request_context, self.session or ctx.conversation_id)
         self._call, self._again = call, False
         return replace(request_context, messages=call.messages) if call.request.changed else request_context
 
@@ -93,12 +101,12 @@ def _tools(parameters: Any) -> list[dict[str, Any]]:
     return [*tools, *({"type": tool.kind} for tool in parameters.native_tools)]
 
 
-def _read(history: Sequence[Any]) -> list[FrameworkMessage]:
+def _read(history: Sequence[Any]) -> FrameworkMessages:
     """Return messages with their parts; each part of a request is a message."""
     return [
         FrameworkMessage("assistant", tuple(map(_response_part, message.parts)))
         if isinstance(message, messages.ModelResponse)
-        else FrameworkMessage("user", tuple(map(_request_part, message.parts)))
+        else [*map(_request_part, message.parts)]
         for message in history
     ]
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from brim.integrations import missing
-from brim.integrations.calls import TranslatedCall, configured, function_tool, run, stream, usage_of
+from brim.integrations.calls import FittedCalls, TranslatedCall, function_tool, run, stream, usage_of
 from brim.integrations.messages import (
     FrameworkMessage,
     KeptPart,
@@ -25,7 +25,6 @@ from brim.integrations.messages import (
     write_parts,
 )
 from brim.meter.window import Window
-from brim.sessions.conversations import Conversations
 
 try:
     from smolagents.models import ChatMessage, MessageRole, get_tool_json_schema
@@ -35,34 +34,25 @@ except ImportError as error:
 _ROLES = {"system": "system", "assistant": "assistant", "tool-call": "assistant"}
 
 
-def fit_steps(
-    agent: Any,
-    window: Window | int | None = None,
-    *,
-    session: str | None = None,
-    conversations: Conversations | None = None,
-    **settings: Any,
-) -> Any:
+def fit_steps(agent: Any, window: Window | int | None = None, **options: Any) -> Any:
     """Wrap the model of an agent so that every prompt fits, and return the agent.
 
     Args:
         agent: the agent; managed agents are wrapped separately.
         window: the window of the model; by default that of the settings or the catalogue.
-        session: the name of the conversation; by default it is recognised by its first messages.
-        conversations: conversations to share.
-        settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
+        options: more arguments of `FittedCalls`: `session`, `conversations`, `store`, ...
     """
     model = agent.model.inner if type(agent.model) is FittedModel else agent.model
-    agent.model = FittedModel(model, conversations or configured(window, **settings), agent, session)
+    agent.model = FittedModel(model, agent, FittedCalls(window, **options))
     return agent
 
 
 class FittedModel:
     """A model whose prompts fit; everything else is passed to the inner model."""
 
-    def __init__(self, inner: Any, conversations: Conversations, agent: Any, session: str | None) -> None:
-        self.inner, self.conversations = inner, conversations
-        self._agent, self._session = agent, session
+    def __init__(self, inner: Any, agent: Any, calls: FittedCalls) -> None:
+        self.inner, self.conversations = inner, calls.conversations
+        self._agent, self._session = agent, calls.session
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # A saved agent contains the class of its model.

@@ -7,12 +7,14 @@ model call, where the whole request is known, and fits only what is sent. Its me
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from brim.integrations import missing
 from brim.integrations.bedrock import decoded
-from brim.integrations.calls import FittedCalls, PlacedCall, astream, usage_of
+from brim.integrations.calls import FittedCall, FittedCalls, astream, usage_of
+from brim.integrations.messages import PLACE
 from brim.meter.window import Window
 
 try:
@@ -27,17 +29,9 @@ except ImportError as error:
 class BrimConversationManager(FittedCalls, ConversationManager):
     """Fits each call into the model's window, records the reported usage, and retries a refused call once."""
 
-    def __init__(self, window: Window | int | None = None, *, session: str | None = None, **options: Any) -> None:
-        """Begin.
-
-        Args:
-            window: the window of the model; by default that of the settings or the catalogue.
-            session: the name of the conversation, for a manager of one agent; by default the agent's session and id.
-            options: more arguments of `FittedCalls`: `conversations`, `store`, `summarise`, `on_notice`, ...
-        """
+    def __init__(self, window: Window | int | None = None, **options: Any) -> None:
         ConversationManager.__init__(self)
         FittedCalls.__init__(self, window, **options)
-        self._session = session
 
     def register_hooks(self, registry: Any, **kwargs: Any) -> None:
         """Wrap the model calls of the agent."""
@@ -60,34 +54,39 @@ class BrimConversationManager(FittedCalls, ConversationManager):
         event.agent.add_middleware(InvokeModelStage, self._invoke)
 
     async def _invoke(self, context: Any, model: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        async def send(call: PlacedCall) -> AsyncIterator[Any]:
+        async def send(call: FittedCall) -> AsyncIterator[Any]:
             return model(context.replace(messages=call.messages) if call.request.changed else context)
 
         call = await asyncio.to_thread(self._call, context)
         async for event in astream(call, send, _usage):
             yield event
 
-    def _call(self, context: Any) -> PlacedCall:
+    def _call(self, context: Any) -> FittedCall:
         config = context.model.get_config()
         config = config if isinstance(config, Mapping) else vars(config)
         params = config.get("params") or {}
-        return PlacedCall(
-            self.conversations,
-            context.messages,
-            _read,
-            _write,
+        request = self.conversations.request(
+            [{"role": each["role"], "content": each["content"], PLACE: at} for at, each in enumerate(context.messages)],
             model=config.get("model_id"),
             tools=[{"toolSpec": spec} for spec in context.tool_specs] or None,
             system=_system(context.system_prompt),
             format="bedrock",
             answer=config.get("max_tokens") or params.get("max_tokens") or params.get("max_completion_tokens"),
-            session=self._session or _session(context.agent),
+            session=self.session or _session(context.agent),
         )
+        return FittedCall(request, context.messages, partial(_message, context.messages))
 
 
 def _session(agent: Any) -> str | None:
     session = getattr(agent, "session_id", None)
     return None if session is None else f"{session}/{agent.agent_id}"
+
+
+def _message(originals: Sequence[Any], raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a message that brim made, with the other fields of its original."""
+    values = decoded(raw)
+    place = values.pop(PLACE, None)
+    return values if place is None else {**originals[place], **values}
 
 
 def _system(prompt: Any) -> list[Any] | None:
@@ -102,11 +101,3 @@ def _usage(event: Any) -> dict[str, Any] | None:
     answer = usage.get("outputTokens") or 0
     prompt = max((usage.get("totalTokens") or 0) - answer, usage.get("inputTokens") or 0)
     return usage_of(prompt, answer, usage.get("cacheReadInputTokens"), usage.get("cacheWriteInputTokens"))
-
-
-def _read(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {"role": message["role"], "content": message["content"]}
-
-
-def _write(message: Mapping[str, Any] | None, values: dict[str, Any]) -> dict[str, Any]:
-    return {**(message or {}), **decoded(values)}
