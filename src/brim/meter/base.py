@@ -159,33 +159,25 @@ class BaseMeter(ABC):
         return self._cut(text, units("limit", limit), at_end=True)
 
     def _cut(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return a long prefix, or with `at_end` a suffix, within the limit; it reads no more text than necessary."""
+        """Return the longest prefix, or with `at_end` suffix, found within the limit.
+
+        Its length is narrowed down step by step, from a first guess that spares reading the rest of a long text.
+        """
         if not isinstance(text, str):
             refuse(text)
-        width = _WINDOW * limit + 16
-        while True:
-            length = at_most(text, width, at_end=at_end) or _at_least(text, 1, at_end=at_end)
-            cut = self._within(side(text, length, at_end=at_end), limit, at_end=at_end)
-            if length == len(text) or len(cut) < length:
-                return cut
-            width *= 2
-
-    def _within(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return the longest prefix or suffix found within the limit; its length is narrowed down step by step."""
-        low, high = 0, len(text) + 1
-        guess = len(text)
+        low, high, guess = 0, len(text) + 1, _WINDOW * limit + 16
         while low < high - 1:
-            at = at_most(text, guess, at_end=at_end) if guess < len(text) else guess
+            at = at_most(text, guess, at_end=at_end) if guess < len(text) else len(text)
             if at <= low:
                 at = _at_least(text, low + 1, at_end=at_end)
                 if at >= high:
                     break
-            size = self.measure(text[len(text) - at :] if at_end else text[:at])
+            size = self.measure(side(text, at, at_end=at_end))
             if size <= limit:
                 low = at
             else:
                 high = at
-            guess = _next_guess(low, high, at, size, limit)
+            guess = _next_guess(low, high, at, size, limit) if high <= len(text) else 2 * at
         return side(text, low, at_end=at_end)
 
 

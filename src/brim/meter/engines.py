@@ -59,21 +59,16 @@ class ToktokEngine:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text."""
-        # Unlike `batch_count`, this call does not copy the text, so a long text does not block other threads.
-        return self._truncated(text, sys.maxsize)[1]
-
-    def prefix(self, text: str, limit: int) -> int:
-        """Return the length of the first `limit` tokens of `text` in characters."""
-        return len(self._truncated(text, limit)[0])
-
-    def _truncated(self, text: str, limit: int) -> tuple[str, int]:
-        """Return the first `limit` tokens of a text, and their number; a long text is counted in another thread."""
         if len(text) <= _THREADED and self._vocabulary not in _APART:
-            return self._truncate(text, limit, self._vocabulary)
+            return self._counted(text)
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="brim-count") as own:
-            return own.submit(self._truncate, text, limit, self._vocabulary).result()
+            return own.submit(self._counted, text).result()
+
+    def _counted(self, text: str) -> int:
+        # Unlike `batch_count`, this call does not copy the text, so a long text does not block other threads.
+        return self._truncate(text, sys.maxsize, self._vocabulary)[1]
 
 
 _SPLINTR_NAMES = {"tekken": "mistral_v3", "gemma3": "gemma4"}

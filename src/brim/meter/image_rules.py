@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import NamedTuple
 
 from brim.errors import InvalidType
@@ -28,18 +26,18 @@ class MediaCount(NamedTuple):
 
 Size = tuple[int, int]
 """Width and height in pixels."""
+Units = Callable[[Size | None, str | None], int]
+"""Returns the tokens of an image by its size and its level of detail; for no size, the maximum over all images."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImageRule(ABC):
+class ImageRule(NamedTuple):
     """The rule of one family of models."""
 
+    units: Units
     published: bool = True
     """Whether the provider publishes this rule for the model."""
-
-    @abstractmethod
-    def units(self, size: Size | None, detail: str | None) -> int:
-        """Return the tokens of an image of that size; for `None`, the maximum over all accepted images."""
+    per_second: int = 10
+    """Tokens per second of sound: by OpenAI, or by Gemini's older and newer rule."""
 
 
 def detail_level(detail: str | None) -> str | None:
@@ -56,24 +54,21 @@ def detail_level(detail: str | None) -> str | None:
     return None if level in ("", "auto", "unspecified") else level
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tiles(ImageRule):
-    """OpenAI's older rule: a base cost, plus a constant for each square of 512 pixels."""
+def _tiles(base: int, tile: int) -> Units:
+    """Return OpenAI's older rule: a base cost, plus a constant for each square of 512 pixels, at most eight."""
 
-    base: int
-    tile: int
-
-    def units(self, size: Size | None, detail: str | None) -> int:
-        """Return the cost after fitting into 2048 by 2048 and the shorter side into 768: at most eight squares."""
+    def units(size: Size | None, detail: str | None) -> int:
         if detail == "low":
-            return self.base
+            return base
         long, short = (max(size), min(size)) if size else (2048, 768)
         # Both steps keep the proportions, so if the second applies, the first does not matter.
         if short * 2048 > 768 * max(2048, long):
             long, short = long * 768 // short, 768
         elif long > 2048:
             long, short = 2048, _ceil(short * 2048, long)
-        return self.base + self.tile * _ceil(long, 512) * _ceil(short, 512)
+        return base + tile * _ceil(long, 512) * _ceil(short, 512)
+
+    return units
 
 
 _REFUSED = 30_000
@@ -109,126 +104,109 @@ class Limit(NamedTuple):
 _LOW, _HIGH, _ORIGINAL = Limit(512), Limit(2_048, 2_500), Limit(65_535)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Patches(ImageRule):
-    """OpenAI's newer rule: patches of 32 pixels within the limits of the level of detail, times a factor."""
+def _patches(
+    hundredths: int = 120, low: Limit = _LOW, high: Limit = _HIGH, original: Limit = _ORIGINAL, auto: str = "original"
+) -> Units:
+    """Return OpenAI's newer rule: patches of 32 pixels within the limit of the level of detail, times a factor.
 
-    hundredths: int = 120
-    """The factor, in hundredths."""
-    low: Limit = _LOW
-    high: Limit = _HIGH
-    original: Limit = _ORIGINAL
-    auto: str = "original"
-    """The level for `auto`, and if none is set."""
+    An unknown level counts as the highest; `auto` is the default level.
+    """
+    levels = {"low": low, "high": high, "original": original}
 
-    def units(self, size: Size | None, detail: str | None) -> int:
-        """Return the tokens; for an unknown level, the highest of all levels."""
-        levels = {"low": self.low, "high": self.high, "original": self.original}
-        level = levels.get(detail or self.auto)
-        return max(
-            _ceil(limit.covered(size) * self.hundredths, 100) for limit in ([level] if level else levels.values())
-        )
+    def units(size: Size | None, detail: str | None) -> int:
+        level = levels.get(detail or auto)
+        return max(_ceil(limit.covered(size) * hundredths, 100) for limit in ([level] if level else levels.values()))
+
+    return units
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PixelBlocks(ImageRule):
-    """Anthropic's rule: blocks of 28 pixels, after scaling down until the longer side and their number fit."""
+def _blocks(edge: int, blocks: int) -> Units:
+    """Return Anthropic's rule: blocks of 28 pixels, after scaling down until the longer side and their number fit."""
 
-    edge: int
-    blocks: int
-
-    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - the rule has one level
-        """Return the number of blocks."""
+    def units(size: Size | None, _: str | None) -> int:
         if size is None:
-            return self.blocks
+            return blocks
         long, short = max(size), min(size)
 
-        def grid(edge: int) -> tuple[int, int]:
-            return _ceil(edge, 28), _ceil(max(1, round(edge * short / long)), 28)
+        def grid(side: int) -> tuple[int, int]:
+            return _ceil(side, 28), _ceil(max(1, round(side * short / long)), 28)
 
-        def too_big(edge: int) -> bool:
-            across, down = grid(edge)
-            return across * 28 > self.edge or across * down > self.blocks
+        def too_big(side: int) -> bool:
+            across, down = grid(side)
+            return across * 28 > edge or across * down > blocks
 
-        # All edges up to the result fit and none above it does, so the result is the number of edges that fit.
+        # All sides up to the result fit and none above it does, so the result is the number of sides that fit.
         across, down = grid(bisect_left(range(1, long + 1), True, key=too_big) if too_big(long) else long)
         return across * down
 
+    return units
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Crops(ImageRule):
-    """Gemini's rule up to 2.5: 258 for a small image, or for each crop of a larger one.
 
-    It is not `published`: two pages of the documentation differ, and this is the larger number.
+def _crops(size: Size | None, _: str | None) -> int:
+    """Return the cost by Gemini's rule up to 2.5: 258 for a small image, or for each crop of a larger one.
+
+    Crops are two thirds of the shorter side, from 256 up to 768 pixels. Two pages of the documentation differ, and this
+    is the larger number, so the rule is not `published`.
     """
-
-    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - the rule has no levels
-        """Return the cost of crops that are two thirds of the shorter side, from 256 up to 768 pixels."""
-        if size is None:
-            return 258 * 24
-        (width, height), long = size, max(size)
-        if long <= 384:
-            return 258
-        if long > 3072:
-            width, height = _ceil(width * 3072, long), _ceil(height * 3072, long)
-        side = min(768, max(256, min(width, height) * 2 // 3))
-        return 258 * _ceil(width, side) * _ceil(height, side)
+    if size is None:
+        return 258 * 24
+    (width, height), long = size, max(size)
+    if long <= 384:
+        return 258
+    if long > 3072:
+        width, height = _ceil(width * 3072, long), _ceil(height * 3072, long)
+    side = min(768, max(256, min(width, height) * 2 // 3))
+    return 258 * _ceil(width, side) * _ceil(height, side)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Levels(ImageRule):
-    """Gemini's rule from 3 on: a maximum for each level, whatever the size.
+_LEVELS = {None: 1_120, "low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}
 
-    It is not `published`: the documentation calls the numbers approximate.
+
+def _levels(_: Size | None, detail: str | None) -> int:
+    """Return the cost by Gemini's rule from 3 on: a number for each level, whatever the size.
+
+    The documentation calls the numbers approximate, so the rule is not `published`.
     """
-
-    levels: Mapping[str, int]
-    usual: str
-    """The default level."""
-
-    def units(self, size: Size | None, detail: str | None) -> int:  # noqa: ARG002 - the size does not matter
-        """Return the cost of the level; for an unknown level, the highest."""
-        return self.levels.get(detail or self.usual, max(self.levels.values()))
+    return _LEVELS.get(detail, max(_LEVELS.values()))
 
 
-_OMNI = Tiles(base=85, tile=170)
-_GPT5 = Tiles(base=70, tile=140)
-_O_SERIES = Tiles(base=75, tile=150)
-_GPT6 = Patches(high=Limit(65_535, 2_500))
-_GPT56 = Patches()
-_GPT55 = Patches(original=Limit(6_000, 10_000))
-_GPT54 = replace(_GPT55, low=Limit(2_048, 6_144), auto="high")
-_GPT52 = Patches(low=Limit(2_048, 6_144), high=Limit(2_048, 6_144), original=Limit(2_048, 6_144))
-_NO_SIZES = replace(_GPT52, published=False)
-"""Deprecated models: their factor is published, their limits no longer are."""
-_STANDARD = PixelBlocks(edge=1_568, blocks=1_568)
-_FINE = PixelBlocks(edge=2_576, blocks=4_784)
-_GEMINI3 = Levels(levels={"low": 280, "medium": 560, "high": 1_120, "ultra_high": 2_240}, usual="high", published=False)
+_OMNI = _tiles(85, 170)
+_BIG = Limit(2_048, 6_144)
+_WIDE = Limit(6_000, 10_000)
 
-OTHER = PixelBlocks(edge=16_384 * 28, blocks=16_384, published=False)
+
+def _unlimited(hundredths: int) -> ImageRule:
+    """Return the rule of a deprecated model: its factor is published, its limits no longer are."""
+    return ImageRule(_patches(hundredths, _BIG, _BIG, _BIG), published=False)
+
+
+_GPT6 = ImageRule(_patches(high=Limit(65_535, 2_500)))
+_STANDARD, _FINE = ImageRule(_blocks(1_568, 1_568)), ImageRule(_blocks(2_576, 4_784))
+
+OTHER = ImageRule(_blocks(16_384 * 28, 16_384), published=False)
 """For models without a known rule: the finest published grid and the largest default limit."""
 
 _GROUPS: tuple[tuple[str, ImageRule], ...] = (
-    ("openai gpt-3-5 gpt-4 chatgpt-4o", replace(_OMNI, published=False)),
-    ("anthropic", replace(_FINE, published=False)),
-    ("google gemini", _GEMINI3),
-    ("gemini-1 gemini-1-5 gemini-2 gemini-2-0 gemini-2-5", Crops(published=False)),
-    ("gpt", replace(_GPT6, published=False)),
-    ("gpt-4o gpt-4-1 gpt-4-5 gpt-4-5-preview", _OMNI),
-    ("gpt-4o-mini", Tiles(base=2_833, tile=5_667)),
-    ("gpt-4-1-mini", replace(_GPT52, hundredths=162)),
-    ("gpt-4-1-nano", replace(_NO_SIZES, hundredths=246)),
-    ("gpt-5 gpt-5-chat gpt-5-1", _GPT5),
-    ("gpt-5-mini gpt-5-codex-mini gpt-5-1-codex-mini gpt-5-3", _NO_SIZES),
-    ("gpt-5-nano", replace(_NO_SIZES, hundredths=150)),
-    ("gpt-5-2", _GPT52),
-    ("gpt-5-4 gpt-5-4-mini gpt-5-4-nano", _GPT54),
-    ("gpt-5-5", _GPT55),
-    ("gpt-5-6 gpt-5-6-sol gpt-5-6-terra gpt-5-6-luna", _GPT56),
+    ("openai gpt-3-5 gpt-4 chatgpt-4o", ImageRule(_OMNI, published=False)),
+    ("anthropic", _FINE._replace(published=False)),
+    ("google gemini", ImageRule(_levels, published=False, per_second=25)),
+    ("gemini-1 gemini-1-5 gemini-2 gemini-2-0 gemini-2-5", ImageRule(_crops, published=False, per_second=32)),
+    ("gpt", _GPT6._replace(published=False)),
+    ("gpt-4o gpt-4-1 gpt-4-5 gpt-4-5-preview", ImageRule(_OMNI)),
+    ("gpt-4o-mini", ImageRule(_tiles(2_833, 5_667))),
+    ("gpt-4-1-mini", ImageRule(_patches(162, _BIG, _BIG, _BIG))),
+    ("gpt-4-1-nano", _unlimited(246)),
+    ("gpt-5 gpt-5-chat gpt-5-1", ImageRule(_tiles(70, 140))),
+    ("gpt-5-mini gpt-5-codex-mini gpt-5-1-codex-mini gpt-5-3", _unlimited(120)),
+    ("gpt-5-nano", _unlimited(150)),
+    ("gpt-5-2", ImageRule(_patches(120, _BIG, _BIG, _BIG))),
+    ("gpt-5-4 gpt-5-4-mini gpt-5-4-nano", ImageRule(_patches(low=_BIG, original=_WIDE, auto="high"))),
+    ("gpt-5-5", ImageRule(_patches(original=_WIDE))),
+    ("gpt-5-6 gpt-5-6-sol gpt-5-6-terra gpt-5-6-luna", ImageRule(_patches())),
     ("gpt-6-astra", _GPT6),
-    ("o1 o1-pro o3", _O_SERIES),
-    ("o4-mini codex-mini", replace(_NO_SIZES, hundredths=172)),
-    ("computer-use-preview", Tiles(base=65, tile=129)),
+    ("o1 o1-pro o3", ImageRule(_tiles(75, 150))),
+    ("o4-mini codex-mini", _unlimited(172)),
+    ("computer-use-preview", ImageRule(_tiles(65, 129))),
 )
 """The rules, each with the folded names of its models or its provider."""
 _RULES = {name: rule for names, rule in _GROUPS for name in names.split()}
@@ -258,7 +236,7 @@ def image_rule(model: str | None) -> ImageRule:
             return _claude(name)
         begins = [known for known in _RULES if name.startswith(f"{known}-")]
         if begins:
-            return replace(_RULES[max(begins, key=len)], published=False)
+            return _RULES[max(begins, key=len)]._replace(published=False)
     return OTHER
 
 
@@ -266,7 +244,7 @@ def _claude(name: str) -> ImageRule:
     """Return the rule of a Claude model: the finer one from 4.7 on, or if the name has no version."""
     version = _VERSION.search(name)
     if version is None:
-        return replace(_FINE, published=False)
+        return _FINE._replace(published=False)
     return _FINE if (int(version[1]), int(version[2] or 0)) >= (4, 7) else _STANDARD
 
 

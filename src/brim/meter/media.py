@@ -13,12 +13,10 @@ import zlib
 from binascii import a2b_base64
 from collections.abc import Callable
 
-from brim.meter.image_rules import Crops, Levels, MediaCount, Size, detail_level, image_rule
+from brim.meter.image_rules import MediaCount, Size, detail_level, image_rule
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
-_PER_SECOND, _GEMINI_PER_SECOND = 10, {Crops: 32, Levels: 25}
-"""Tokens per second of sound: by OpenAI, and by Gemini's older and newer rule."""
 _LEAST_BYTES = 1_000
 """Bytes per second of compressed speech: 8 kbit/s, the lowest rate of MP3."""
 _UNHEARD_SECONDS = 600
@@ -61,7 +59,7 @@ def count_media(
     data, media_type = _data_of(source)
     if kind == "audio":
         seconds = -(-len(data) // _rate(data)) if data else _UNHEARD_SECONDS
-        return MediaCount(seconds * _GEMINI_PER_SECOND.get(type(rule), _PER_SECOND), exact=False)
+        return MediaCount(seconds * rule.per_second, exact=False)
     size = _image_size(data)
     if kind == "image" or size is not None:
         return MediaCount(rule.units(size, level), exact=rule.published and size is not None)

@@ -21,7 +21,6 @@ from brim.meter.engines import (
     SplintrEngine,
     ToktokEngine,
 )
-from brim.meter.grapheme import boundary_before
 
 _WORST = 11
 """The worst observed undercount of character classes: the true count was 11 quarters of the estimate."""
@@ -88,19 +87,6 @@ class Vocabulary(BaseMeter):
                     if self._engine is engine:
                         self._engine = None
                         self._failures.append(f"{engine.name} failed with {type(error).__name__}")
-
-    def _within(self, text: str, limit: int, *, at_end: bool) -> str:
-        """Return the longest prefix or suffix found: the engine's own cut of a prefix if it is within the limit."""
-        prefix = None if at_end else getattr(self._working(), "prefix", None)
-        try:
-            head = None if prefix is None else text[: boundary_before(text, prefix(text, limit))]
-        except _STOPS:
-            raise
-        except BaseException:
-            head = None  # The search counts, which selects the next engine if this one fails.
-        if head is not None and self.measure(head) <= limit:
-            return head
-        return super()._within(text, limit, at_end=at_end)
 
     def _working(self) -> Engine:
         """Return the current engine; if there is none, load the next one."""
