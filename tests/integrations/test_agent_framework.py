@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 import brim
 from brim.integrations.agent_framework import BrimCompaction
 from integrations.pictures import PICTURE
+from integrations.runs import (  # noqa: F401
+    SYSTEM,
+    TASK,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
 
-SYSTEM = "You look things up. Answer with one word when you are done."
-TASK = "Look at all the numbers, one by one, and remember 7341."
 KINDS = {"chat": OpenAIChatCompletionClient, "responses": OpenAIChatClient}
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -24,8 +30,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 @tool(approval_mode="never_require")
 def look(number: int) -> str:
-    """Return all that is known of a number."""
-    return f"Of {number} it is known: " + "it follows the one before it, and more is known of it still. " * 12
+    """Look at a place in the harbour."""
+    return seen(number)
 
 
 def agent(server, *middleware, kind="chat", **more):
@@ -40,74 +46,31 @@ def agent(server, *middleware, kind="chat", **more):
     return Agent(client, SYSTEM, name="Looker", **asked)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_with_brim_forty_calls_fit_and_the_answer_keeps_them_all(upstream, kind):
-    server = upstream(window=3_000, calls=40)
-    mine = BrimCompaction(window=3_000)
-    told = asyncio.run(agent(server, mine, kind=kind).run(TASK))
-    assert (server.made, server.refused, server.illegal) == (40, 0, [])
-    assert told.text == "Well done."
-    assert sum(len(message.contents) for message in told.messages) == 81
-    said = server.requests[-1]["messages" if kind == "chat" else "input"]
-    assert SYSTEM in str(said[0]) or SYSTEM in str(server.requests[-1].get("instructions"))
-    assert TASK in str(said[:2])
-    status = mine.conversations.sessions[-1].status()
-    assert len(mine.conversations) == 1
-    assert (status.prompts, status.reported) == (41, server.sizes[-1])
-    assert abs(mine.conversations.last.receipt.used - server.sizes[-1]) <= server.sizes[-1] // 100
+def run(server, window, *, stream=False, kind="chat", **options):
+    mine = BrimCompaction(window, **options)
 
-
-def test_a_streamed_run_fits_as_well_and_feeds_what_it_took(upstream):
-    server = upstream(window=3_000, calls=32)
-    mine = BrimCompaction(window=3_000)
-
-    async def run():
-        return "".join([part.text async for part in agent(server, mine).run(TASK, stream=True)])
-
-    assert asyncio.run(run()) == "Well done."
-    assert (server.made, server.refused, server.illegal) == (32, 0, [])
-    status = mine.conversations.sessions[-1].status()
-    assert (status.prompts, status.reported) == (33, server.sizes[-1])
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, stream):
-    server = upstream(window=3_000, calls=40)
-    mine = BrimCompaction(window=100_000)
-
-    async def run():
+    async def whole():
+        told = agent(server, mine, kind=kind).run(TASK, stream=stream)
         if not stream:
-            return (await agent(server, mine).run(TASK)).text
-        told = agent(server, mine).run(TASK, stream=True)
+            return (await told).text
         text = "".join([part.text async for part in told])
         assert (await told.get_final_response()).text.endswith(text)
         return text
 
-    assert asyncio.run(run()) == "Well done."
-    assert (server.made, server.illegal) == (40, [])
-    assert 1 <= server.refused <= 3
-    status = mine.conversations.sessions[-1].status()
-    assert status.budget <= 3_000
-    assert (status.overflows, status.reported) == (server.refused, server.sizes[-1])
+    return asyncio.run(whole()), mine.conversations
 
 
-def test_the_session_of_the_agent_names_that_of_brim(upstream, tmp_path):
-    server = upstream(window=3_000, calls=40)
-    url = f"sqlite:///{tmp_path / 'brim.db'}"
-
-    async def run():
-        session = agent(server).create_session(session_id="talk-7")
-        await agent(server, BrimCompaction(window=3_000, store=url)).run(TASK, session=session)
-        again = BrimCompaction(window=3_000, store=url)
-        told = await agent(server, again).run("And what was it?", session=session)
-        return again, told
-
-    again, told = asyncio.run(run())
-    assert told.text == "Well done."
-    assert [row.id for row in brim.open_store(url).sessions()] == ["talk-7"]
-    assert again.conversations.sessions[0].status().prompts == 42
-    assert server.requests[-1]["messages"][1]["content"] == TASK
+def test_responses_fit_too(upstream):
+    server = upstream(3_000, calls=32)
+    assert run(server, 3_000, kind="responses")[0] == "Well done."
     assert (server.refused, server.illegal) == (0, [])
+
+
+def test_the_session_of_the_agent_names_that_of_brim(upstream):
+    server, mine = upstream(), BrimCompaction()
+    session = agent(server).create_session(session_id="talk-7")
+    asyncio.run(agent(server, mine).run(TASK, session=session))
+    assert [session.id for session in mine.conversations.sessions] == ["talk-7"]
 
 
 def test_what_the_provider_keeps_is_sent_as_it_came(upstream):

@@ -14,23 +14,26 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from pydantic import BaseModel
 
-import brim
 from brim.integrations.langchain import TRANSLATION, BrimMiddleware, _request
 from integrations.pictures import PICTURE
+from integrations.runs import (  # noqa: F401
+    SYSTEM,
+    TASK,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
 from integrations.translations import fitted, rewritten
-
-SYSTEM = "You look things up. Answer with one word when you are done."
-TASK = "Look at all the numbers, one by one, and remember 7341."
 
 
 @tool
 def look(number: int) -> str:
-    """Return all that is known of a number."""
-    return f"Of {number} it is known: " + "it follows the one before it, and more is known of it still. " * 12
+    """Look at a place in the harbour."""
+    return seen(number)
 
 
 def agent(server, *middleware, **more):
@@ -40,72 +43,22 @@ def agent(server, *middleware, **more):
     return create_agent(model, [look], system_prompt=SYSTEM, middleware=list(middleware), **more)
 
 
-def asked(config=None, task=TASK):
-    return {"messages": [HumanMessage(task)]}, {"recursion_limit": 200, **(config or {})}
+def asked(config=None):
+    return {"messages": [HumanMessage(TASK)]}, {"recursion_limit": 200, **(config or {})}
 
 
-def test_with_brim_forty_calls_fit_and_the_state_keeps_them_all(upstream):
-    server = upstream(window=3_000, calls=40)
-    mine = BrimMiddleware(window=3_000)
+def run(server, window, *, stream=False, **options):
+    mine = BrimMiddleware(window, **options)
+
+    async def whole():
+        parts = agent(server, mine).astream(*asked(), stream_mode="messages")
+        return "".join([part.text async for part, _ in parts if isinstance(part, AIMessage)])
+
+    if stream:
+        return asyncio.run(whole()), mine.conversations
     told = agent(server, mine).invoke(*asked())
-    assert (server.made, server.refused, server.illegal) == (40, 0, [])
-    assert len(told["messages"]) == 82
-    assert told["messages"][-1].content == "Well done."
-    last = server.requests[-1]["messages"]
-    assert last[0] == {"role": "system", "content": SYSTEM}
-    assert last[1]["content"] == TASK
-    assert max(server.sizes) <= 2_800
-    session = mine.conversations.sessions[-1]
-    assert len(mine.conversations) == 1
-    assert (session.status().prompts, session.status().reported) == (41, server.sizes[-1])
-    assert mine.conversations.last.receipt.used == server.sizes[-1]
-
-
-def test_an_async_run_and_a_streamed_one_fit_as_well(upstream):
-    server = upstream(window=3_000, calls=32)
-
-    async def run():
-        mine = BrimMiddleware(window=3_000)
-        await agent(server, mine).ainvoke(*asked())
-        server.made = 0
-        messages = []
-        again = agent(server, mine).astream(*asked(task="Again."), stream_mode=["messages", "updates"])
-        async for kind, part in again:
-            if kind == "messages":
-                messages.append(part[0])
-        return mine, messages
-
-    mine, messages = asyncio.run(run())
-    assert (server.refused, server.illegal) == (0, [])
-    assert len(server.requests) == 66
-    assert "".join(each.text for each in messages if isinstance(each, AIMessage)).endswith("Well done.")
-    status = mine.conversations.sessions[-1].status()
-    assert (status.prompts, status.reported) == (33, server.sizes[-1])
-
-
-def test_a_refusal_is_answered_by_a_smaller_request_once(upstream):
-    server = upstream(window=3_000, calls=40)
-    mine = BrimMiddleware(window=100_000)
-    agent(server, mine).invoke(*asked())
-    assert (server.made, server.illegal) == (40, [])
-    assert 1 <= server.refused <= 3
-    assert mine.conversations.sessions[-1].budget <= 3_000
-
-
-def test_the_thread_names_the_session_and_the_next_process_goes_on_with_it(upstream, tmp_path):
-    server = upstream(window=3_000, calls=40)
-    store = f"sqlite:///{tmp_path / 'brim.db'}"
-    saver = InMemorySaver()
-    config = {"configurable": {"thread_id": "thread-7"}}
-    agent(server, BrimMiddleware(window=3_000, store=store), checkpointer=saver).invoke(*asked(config))
-    again = BrimMiddleware(window=3_000, store=store)
-    agent(server, again, checkpointer=saver).invoke({"messages": [HumanMessage("And what was it?")]}, config)
-    assert [session.id for session in again.conversations.sessions] == ["thread-7"]
-    rows = brim.open_store(store).sessions()
-    assert [row.id for row in rows] == ["thread-7"]
-    assert again.conversations.sessions[0].status().prompts == 42
-    assert (server.refused, server.illegal) == (0, [])
-    assert server.requests[-1]["messages"][1]["content"] == TASK
+    assert len(told["messages"]) == 2 * server.calls + 2
+    return told["messages"][-1].content, mine.conversations
 
 
 def test_an_agent_inside_of_a_graph_has_a_name_of_its_own(upstream):
@@ -195,13 +148,6 @@ def test_the_form_of_the_answer_is_counted():
     assert mine.conversations.last.receipt.used > plain
 
 
-def test_a_missing_framework_says_what_to_install():
-    from brim.integrations import missing
-
-    told = str(missing("langchain", ImportError("No module named 'langchain_core'")))
-    assert told == "No module named 'langchain_core'; install it: pip install 'brim[langchain]'"
-
-
 texts = st.text(min_size=1, max_size=40)  # brim leaves out messages without content
 values = st.none() | st.booleans() | st.integers() | texts | st.lists(texts, max_size=2)
 unknown = st.dictionaries(st.sampled_from(["cache_control", "extras", "odd"]), values, max_size=2)
@@ -245,31 +191,3 @@ def test_what_was_not_cut_comes_back_as_it_was(messages, format):
     assert rewritten(TRANSLATION, messages, format) == messages
     back = fitted(TRANSLATION, messages, 100_000, format)
     assert all(after is before for before, after in zip(messages, back, strict=True))
-
-
-@given(messages=histories(), format=st.sampled_from(["openai", "anthropic"]), budget=st.integers(60, 400))
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_is_cut_stays_legal_and_its_own(messages, format, budget):
-    said = TRANSLATION._replace(say=lambda text: HumanMessage(text, id="brim"))
-    try:
-        back = fitted(said, messages, budget, format, tool_limit="25%")
-    except brim.DoesNotFit:
-        return
-    waiting: list[str] = []
-    for message in back:
-        if isinstance(message, ToolMessage):
-            waiting.remove(message.tool_call_id)
-            original = next(m for m in messages if getattr(m, "tool_call_id", "") == message.tool_call_id)
-            assert message.artifact == original.artifact
-        elif isinstance(message, AIMessage):
-            assert not waiting
-            waiting = [call["id"] for call in message.tool_calls]
-            json.dumps([call["args"] for call in message.tool_calls])
-    assert not waiting
-    own = [int(message.id) for message in back if message.id != "brim"]
-    assert own == sorted(set(own))
-    assert "0" in {message.id for message in back}
-    for message in back:
-        if message.id != "brim":
-            original = messages[int(message.id)]
-            assert (type(message), message.name) == (type(original), original.name)

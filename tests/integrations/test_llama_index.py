@@ -22,23 +22,26 @@ from llama_index.core.base.llms.types import (
 )
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
 
 import brim
 from brim.integrations.calls import TranslatedCall
 from brim.integrations.llama_index import TRANSLATION, BrimLLM
-from integrations.translations import fitted, rewritten
+from integrations.runs import (  # noqa: F401
+    SYSTEM,
+    TASK,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
+from integrations.translations import rewritten
 from properties import examples
-
-WINDOW = 4_000
-GOAL = "Find out why the harbour is silting up."
-SYSTEM = "You are a careful surveyor."
 
 
 def look(number: int) -> str:
     """Look at a place in the harbour."""
-    return f"Place {number}: " + "mud, sand and shells over old chains; " * 20
+    return seen(number)
 
 
 def llm_of(server):
@@ -51,80 +54,34 @@ def everything():
     return ChatMemoryBuffer.from_defaults(token_limit=10**9)
 
 
-def ran(llm, memory, *, streaming=False):
-    """Run an agent to its end, and return the answer and what it streamed."""
-    agent = FunctionAgent(llm=llm, tools=[look], system_prompt=SYSTEM, streaming=streaming)
+def run(server, window, *, stream=False, **options):
+    llm, memory = BrimLLM(llm_of(server), window, **options), everything()
+    agent = FunctionAgent(llm=llm, tools=[look], system_prompt=SYSTEM, streaming=stream)
 
     async def whole():
-        running = agent.run(GOAL, memory=memory, max_iterations=100)
+        running = agent.run(TASK, memory=memory, max_iterations=100)
         said = [event.delta async for event in running.stream_events() if isinstance(event, AgentStream)]
         return str(await running), "".join(said)
 
-    return asyncio.run(whole())
-
-
-@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
-def test_with_brim_it_runs_to_its_end(upstream, streaming):
-    server = upstream(WINDOW, calls=36)
-    llm, memory = BrimLLM(llm_of(server), WINDOW), everything()
-    answer, said = ran(llm, memory, streaming=streaming)
-    assert answer == "Well done."
-    assert not streaming or said == "Well done."
-    assert (server.refused, server.illegal) == (0, [])
-    assert len(server.sizes) == 37
-    assert max(server.sizes) <= WINDOW
-    last = server.requests[-1]["messages"]
-    assert last[0] == {"role": "developer", "content": SYSTEM}
-    assert last[1] == {"role": "user", "content": GOAL}
-    assert look(36) in json.dumps(last[-1])
-    assert len(memory.get_all()) == 1 + 72 + 1
-    assert [m.content for m in memory.get_all() if m.role == "tool"] == [look(number) for number in range(1, 37)]
-
-
-def test_a_refused_call_is_made_once_more_and_smaller(upstream):
-    server = upstream(WINDOW, calls=36)
-    llm = BrimLLM(llm_of(server), 2 * WINDOW)
-    answer, _ = ran(llm, everything())
-    assert answer == "Well done."
-    assert server.refused >= 1
-    assert server.illegal == []
-    assert llm.conversations.sessions[-1].status().overflows == server.refused
+    answer, said = asyncio.run(whole())
+    assert said == (answer if stream else "")
+    assert len(memory.get_all()) == 2 * server.calls + 2
+    return answer, llm.conversations
 
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
 def test_sync_calls_are_fitted_and_tried_again(upstream, streaming):
-    server = upstream(WINDOW)
-    llm = BrimLLM(llm_of(server), 2 * WINDOW)
+    server = upstream(4_000)
+    llm = BrimLLM(llm_of(server), 8_000)
     messages = [ChatMessage(role="system", content=SYSTEM)]
     for number in range(30):
         messages.append(ChatMessage(role="user", content=look(number)))
         messages.append(ChatMessage(role="assistant", content="Noted."))
-    messages.append(ChatMessage(role="user", content=GOAL))
+    messages.append(ChatMessage(role="user", content=TASK))
     answer = [*llm.stream_chat(messages)][-1] if streaming else llm.chat(messages)
     assert answer.message.content == "Well done."
     assert server.refused == 1
     assert len(messages) == 62
-
-
-def test_tools_are_counted(upstream):
-    server = upstream(WINDOW)
-    llm = BrimLLM(llm_of(server), WINDOW)
-    tool = FunctionTool.from_defaults(look)
-    llm.chat_with_tools([tool], user_msg=GOAL)
-    assert llm.conversations.last.receipt.used >= server.sizes[-1]
-    assert "tools" in llm.conversations.sessions[-1].status().categories
-
-
-def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
-    server = upstream(WINDOW, calls=5)
-    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
-    llm = BrimLLM(llm_of(server), WINDOW, session="harbour", store=store)
-    ran(llm, everything())
-    [session] = llm.conversations.sessions
-    assert session.id == "harbour"
-    assert session.status().reported == server.sizes[-1]
-    kinds = [entry.kind for entry in store.entries("harbour")]
-    assert kinds.count("prompt") == kinds.count("usage") == 6
 
 
 def test_a_chat_engine_stays_within_its_window(upstream):
@@ -133,12 +90,12 @@ def test_a_chat_engine_stays_within_its_window(upstream):
     engine = SimpleChatEngine.from_defaults(llm=BrimLLM(llm_of(server), 1_000), memory=memory, system_prompt=SYSTEM)
     for number in range(30):
         assert str(engine.chat(look(number)[:300])) == "Well done."
-    said = asyncio.run(engine.achat(GOAL))
+    said = asyncio.run(engine.achat(TASK))
     assert str(said) == "Well done."
     assert server.refused == 0
     assert max(server.sizes) <= 1_000
     assert server.requests[-1]["messages"][0]["content"] == SYSTEM
-    assert server.requests[-1]["messages"][-1]["content"] == GOAL
+    assert server.requests[-1]["messages"][-1]["content"] == TASK
     assert len(memory.get_all()) == 62
     engine.reset()
     assert memory.get_all() == memory.get() == []
@@ -194,31 +151,11 @@ def test_messages_come_back_as_they_were(format, messages):
     assert rewritten(TRANSLATION, messages, format) == messages == before
 
 
-@pytest.mark.parametrize("format", ["openai", "anthropic"])
-@examples(60)
-@given(messages=histories(), window=st.integers(60, 2_000))
-def test_what_is_left_is_legal(format, messages, window):
-    before = [message.model_copy(deep=True) for message in messages]
-    try:
-        sent = fitted(TRANSLATION, messages, window, format)
-    except brim.DoesNotFit:
-        return
-    assert messages == before
-    waiting: list = []
-    for message, each in zip(sent, TRANSLATION.read(sent), strict=True):
-        assert (message.role == "tool") == bool(waiting)
-        if waiting:
-            assert each.call_id == waiting.pop(0)
-            assert message.additional_kwargs["x"] == 1
-        waiting += [part.id for part in each.parts if part.kind == "call"]
-    assert waiting == []
-
-
 def test_what_is_cut_keeps_all_else():
     long = "mud and sand; " * 2_000
     call = ToolCallBlock(tool_call_id="1", tool_name="look", tool_kwargs={"note": long})
     messages = [
-        ChatMessage(role="user", content=GOAL),
+        ChatMessage(role="user", content=TASK),
         ChatMessage(role="assistant", blocks=[TextBlock(text="so"), call], additional_kwargs={"kept": 1}),
         ChatMessage(role="tool", content=long, additional_kwargs={"tool_call_id": "1", "name": "look"}),
     ]

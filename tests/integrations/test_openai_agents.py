@@ -17,7 +17,6 @@ from agents import (
     OpenAIResponsesModel,
     RunConfig,
     Runner,
-    SQLiteSession,
     Usage,
     function_tool,
     set_tracing_disabled,
@@ -31,9 +30,15 @@ from pydantic import BaseModel
 import brim
 from brim.integrations.openai_agents import BrimProvider
 from integrations.pictures import PICTURE
+from integrations.runs import (  # noqa: F401
+    SYSTEM,
+    TASK,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
 
-SYSTEM = "You look things up. Answer with one word when you are done."
-TASK = "Look at all the numbers, one by one, and remember 7341."
 KINDS = {"responses": OpenAIResponsesModel, "chat": OpenAIChatCompletionsModel}
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDK leaves the closing of clients to the end
@@ -42,8 +47,8 @@ set_tracing_disabled(True)
 
 @function_tool
 def look(number: int) -> str:
-    """Return all that is known of a number."""
-    return f"Of {number} it is known: " + "it follows the one before it, and more is known of it still. " * 12
+    """Look at a place in the harbour."""
+    return seen(number)
 
 
 def agent(server, fit, kind="responses", **more):
@@ -53,74 +58,26 @@ def agent(server, fit, kind="responses", **more):
     return Agent(**{"model_settings": ModelSettings(max_tokens=200, include_usage=True), **asked})
 
 
-def run(server, fit, task=TASK, kind="responses", **more):
-    return Runner.run_sync(agent(server, fit, kind), task, max_turns=60, **more)
+def run(server, window, *, stream=False, kind="responses", **options):
+    fit = BrimProvider(window, **options)
 
+    async def streamed(task=TASK):
+        told = Runner.run_streamed(agent(server, fit, kind), task, max_turns=80)
+        events = [event.data async for event in told.stream_events() if event.type == "raw_response_event"]
+        return "".join([each.delta for each in events if each.type == "response.output_text.delta"])
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_with_brim_forty_calls_fit_and_the_run_keeps_them_all(upstream, kind):
-    server = upstream(window=3_000, calls=40)
-    fit = BrimProvider(3_000)
-    told = run(server, fit, kind=kind)
-    assert (server.made, server.refused, server.illegal) == (40, 0, [])
-    assert told.final_output == "Well done."
-    assert len(told.to_input_list()) == 82
-    last = server.requests[-1]
-    if kind == "responses":
-        assert (last["instructions"], last["input"][0]["content"]) == (SYSTEM, TASK)
-    else:
-        assert [each["content"] for each in last["messages"][:2]] == [SYSTEM, TASK]
-    status = fit.conversations.sessions[-1].status()
-    assert len(fit.conversations) == 1
-    assert (status.prompts, status.reported) == (41, server.sizes[-1])
-    if kind == "responses":
-        assert fit.conversations.last.receipt.used == server.sizes[-1]
-
-
-def test_a_streamed_run_fits_as_well_and_two_at_a_time_do_not_mix(upstream):
-    server = upstream(window=3_000, calls=64)
-    fit = BrimProvider(3_000)
-
-    async def streamed(task):
-        told = Runner.run_streamed(agent(server, fit), task, max_turns=80)
-        texts = []
-        async for event in told.stream_events():
-            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
-                texts.append(event.data.delta)
-        return "".join(texts)
-
-    async def both():
-        return await asyncio.gather(streamed(TASK), streamed("Look at the even ones."))
-
-    assert asyncio.run(both()) == ["Well done.", "Well done."]
-    assert (server.made, server.refused, server.illegal) == (64, 0, [])
-    statuses = [session.status() for session in fit.conversations.sessions]
-    assert sum(status.prompts for status in statuses) == 66
-    assert all(status.reported in server.sizes for status in statuses)
-    assert server.requests[-1]["input"][0]["content"] in (TASK, "Look at the even ones.")
+    if stream:
+        return asyncio.run(streamed()), fit.conversations
+    told = Runner.run_sync(agent(server, fit, kind), TASK, max_turns=60)
+    assert len(told.to_input_list()) == 2 * server.calls + 2
+    return told.final_output, fit.conversations
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, kind, stream):
-    server = upstream(window=3_000, calls=40)
-    fit = BrimProvider(100_000)
-    one = agent(server, fit, kind)
-
-    async def run():
-        if not stream:
-            return await Runner.run(one, TASK, max_turns=60)
-        told = Runner.run_streamed(one, TASK, max_turns=60)
-        async for _ in told.stream_events():
-            pass
-        return told
-
-    assert asyncio.run(run()).final_output == "Well done."
-    assert (server.made, server.illegal) == (40, [])
-    assert 1 <= server.refused <= 3
-    status = fit.conversations.sessions[-1].status()
-    assert status.budget <= 3_000
-    assert (status.overflows, status.reported) == (server.refused, server.sizes[-1])
+def test_chat_completions_fit_too(upstream, stream):
+    server = upstream(3_000, calls=32)
+    assert run(server, 3_000, stream=stream, kind="chat")[0] == "Well done."
+    assert (server.refused, server.illegal) == (0, [])
 
 
 def test_the_models_of_a_provider_fit_and_another_error_goes_through(upstream):
@@ -143,25 +100,9 @@ def test_the_models_of_a_provider_fit_and_another_error_goes_through(upstream):
 def test_a_call_whose_history_the_provider_keeps_is_sent_as_it_is(upstream):
     server = upstream(window=3_000)
     fit = BrimProvider(3_000)
-    run(server, fit, previous_response_id="resp_0")
+    Runner.run_sync(agent(server, fit), TASK, previous_response_id="resp_0")
     assert server.requests[-1]["previous_response_id"] == "resp_0"
     assert len(fit.conversations) == 0
-
-
-def test_a_session_in_the_store_goes_on_in_the_next_process(upstream, tmp_path):
-    server = upstream(window=3_000, calls=40)
-    url = f"sqlite:///{tmp_path / 'brim.db'}"
-    fit = BrimProvider(3_000, store=url, session="talk-7")
-    run(server, fit, session=SQLiteSession("talk-7", tmp_path / "items.db"))
-    again = BrimProvider(3_000, store=url, session="talk-7")
-    told = run(server, again, task="And what was it?", session=SQLiteSession("talk-7", tmp_path / "items.db"))
-    assert told.final_output == "Well done."
-    assert (server.refused, server.illegal) == (0, [])
-    assert again.conversations.sessions[0].status().prompts == 42
-    assert server.requests[-1]["input"][0]["content"] == TASK
-    from brim.sessions.log.overview import overview
-
-    assert [row.id for row in overview(brim.open_store(url)).recent] == ["talk-7"]
 
 
 def test_tools_handoffs_and_the_form_of_the_answer_are_counted(upstream):

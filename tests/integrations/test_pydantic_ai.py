@@ -33,9 +33,15 @@ from pydantic_ai.usage import UsageLimits
 import brim
 from brim.integrations.pydantic_ai import Brim
 from integrations.pictures import PICTURE
+from integrations.runs import (  # noqa: F401
+    SYSTEM,
+    TASK,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
 
-SYSTEM = "You look things up. Answer with one word when you are done."
-TASK = "Look at all the numbers, one by one, and remember 7341."
 KINDS = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
 FREE = UsageLimits(request_limit=None)
 
@@ -43,8 +49,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
 def look(number: int) -> str:
-    """Return all that is known of a number."""
-    return f"Of {number} it is known: " + "it follows the one before it, and more is known of it still. " * 12
+    """Look at a place in the harbour."""
+    return seen(number)
 
 
 def agent(server, *capabilities, kind="chat", **more):
@@ -53,37 +59,30 @@ def agent(server, *capabilities, kind="chat", **more):
     return Agent(KINDS[kind]("gpt-5", provider=provider), capabilities=list(capabilities), **asked)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_with_brim_forty_calls_fit_and_the_history_keeps_them_all(upstream, kind):
-    server = upstream(window=3_000, calls=40)
-    mine = Brim(window=3_000)
-    told = agent(server, mine, kind=kind).run_sync(TASK, usage_limits=FREE, conversation_id="talk-7")
-    assert (server.made, server.refused, server.illegal) == (40, 0, [])
-    assert told.output == "Well done."
-    assert len(told.all_messages()) == 82
-    last = server.requests[-1]
-    if kind == "chat":
-        assert [each["content"] for each in last["messages"][:2]] == [SYSTEM, TASK]
-    else:
-        assert (last["instructions"], last["input"][0]["content"]) == (SYSTEM, TASK)
-    assert [session.id for session in mine.conversations.sessions] == ["talk-7"]
-    status = mine.conversations.sessions[0].status()
-    assert (status.prompts, status.reported) == (41, server.sizes[-1])
-    assert mine.conversations.last.receipt.used == server.sizes[-1]
+def run(server, window, *, stream=False, kind="chat", **options):
+    mine = Brim(window, **options)
 
-
-def test_a_streamed_run_fits_as_well(upstream):
-    server = upstream(window=3_000, calls=32)
-    mine = Brim(window=3_000)
-
-    async def run():
+    async def streamed():
         async with agent(server, mine).run_stream(TASK, usage_limits=FREE) as told:
             return "".join([text async for text in told.stream_text(delta=True)])
 
-    assert asyncio.run(run()) == "Well done."
-    assert (server.made, server.refused, server.illegal) == (32, 0, [])
-    status = mine.conversations.sessions[0].status()
-    assert (status.prompts, status.reported) == (33, server.sizes[-1])
+    if stream:
+        return asyncio.run(streamed()), mine.conversations
+    told = agent(server, mine, kind=kind).run_sync(TASK, usage_limits=FREE)
+    assert len(told.all_messages()) == 2 * server.calls + 2
+    return told.output, mine.conversations
+
+
+def test_responses_fit_too(upstream):
+    server = upstream(3_000, calls=32)
+    assert run(server, 3_000, kind="responses")[0] == "Well done."
+    assert (server.refused, server.illegal) == (0, [])
+
+
+def test_the_conversation_names_the_session(upstream):
+    mine = Brim()
+    agent(upstream(), mine).run_sync(TASK, conversation_id="talk-7")
+    assert [session.id for session in mine.conversations.sessions] == ["talk-7"]
 
 
 def test_runs_at_the_same_time_do_not_mix(upstream):
@@ -99,37 +98,6 @@ def test_runs_at_the_same_time_do_not_mix(upstream):
     statuses = [session.status() for session in mine.conversations.sessions]
     assert sum(status.prompts for status in statuses) == 66
     assert all(status.reported in server.sizes for status in statuses)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_refusal_is_answered_by_a_smaller_request_once(upstream, stream):
-    server = upstream(window=3_000, calls=40)
-    mine = Brim(window=100_000)
-
-    async def run():
-        if not stream:
-            return (await agent(server, mine).run(TASK, usage_limits=FREE)).output
-        async with agent(server, mine).run_stream(TASK, usage_limits=FREE) as told:
-            return await told.get_output()
-
-    assert asyncio.run(run()) == "Well done."
-    assert (server.made, server.illegal) == (40, [])
-    assert 1 <= server.refused <= 3
-    assert mine.conversations.sessions[0].budget <= 3_000
-
-
-def test_a_conversation_goes_on_in_the_next_process(upstream, tmp_path):
-    server = upstream(window=3_000, calls=40)
-    url = f"sqlite:///{tmp_path / 'brim.db'}"
-    first = agent(server, Brim(window=3_000, store=url)).run_sync(TASK, usage_limits=FREE, conversation_id="talk-7")
-    history = ModelMessagesTypeAdapter.validate_json(first.all_messages_json())
-    again = Brim(window=3_000, store=url)
-    told = agent(server, again).run_sync("And what was it?", message_history=history, usage_limits=FREE)
-    assert told.output == "Well done."
-    assert [row.id for row in brim.open_store(url).sessions()] == ["talk-7"]
-    assert again.conversations.sessions[0].status().prompts == 42
-    assert server.requests[-1]["messages"][1]["content"] == TASK
-    assert (server.refused, server.illegal) == (0, [])
 
 
 def test_the_form_of_the_answer_is_counted(upstream):

@@ -18,11 +18,16 @@ import brim
 from brim.integrations.messages import to_wire
 from brim.integrations.smolagents import TRANSLATION, fit_steps
 from brim.sessions.conversations import Conversations
+from integrations.runs import (  # noqa: F401
+    TASK,
+    WINDOW,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
 from integrations.translations import fitted, rewritten
 from properties import examples
-
-WINDOW = 6_000
-GOAL = "Find out why the harbour is silting up."
 
 
 @tool
@@ -32,10 +37,7 @@ def look(number: int) -> str:
     Args:
         number: which place.
     """
-    return f"Place {number}: " + "mud, sand and shells over old chains; " * 30 + "no end."
-
-
-seen = look.forward
+    return seen(number)
 
 
 def model_of(server):
@@ -72,67 +74,45 @@ def writing(server, steps=36, **more):
     return CodeAgent(tools=[look], model=model_of(server), **quiet, **more)
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("make", [calling, writing])
-def test_with_brim_it_runs_to_its_end(upstream, make, streaming):
+def run(server, window, *, stream=False, make=None, **options):
+    steps, server.calls = server.calls, 0
+    agent = fit_steps((make or calling)(server, steps, stream_outputs=stream), window, **options)
+    answer = agent.run(TASK)
+    seen_steps = [step for step in agent.memory.steps if isinstance(step, ActionStep)]
+    assert len(seen_steps) == steps + 1
+    assert all(seen(number + 1) in seen_steps[number].observations for number in range(steps))
+    return answer, agent.model.conversations
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_agent_that_writes_code_fits_too(upstream, stream):
     server = upstream(WINDOW)
-    agent = fit_steps(make(server, stream_outputs=streaming), WINDOW)
-    assert agent.run(GOAL) == "Well done."
-    assert (server.refused, server.illegal) == (0, [])
-    assert len(server.sizes) == 37
-    assert max(server.sizes) <= WINDOW
-    last = server.requests[-1]["messages"]
-    assert last[0]["content"][0]["text"] == agent.memory.system_prompt.system_prompt
-    assert GOAL in json.dumps(last[1])
-    assert seen(36) in json.dumps(last[-1])
-    steps = [step for step in agent.memory.steps if isinstance(step, ActionStep)]
-    assert len(steps) == 37
-    assert all(seen(number + 1) in steps[number].observations for number in range(36))
-    assert seen(1) not in str(steps[-1].model_input_messages)  # what the model saw, not all there is
+    server.calls = 36
+    answer, _ = run(server, WINDOW, stream=stream, make=writing)
+    assert (answer, server.refused, server.illegal) == ("Well done.", 0, [])
 
 
 def test_what_a_step_observed_never_stands_without_its_call(upstream):
     server = upstream(WINDOW)
     agent = fit_steps(calling(server), WINDOW)
-    agent.run(GOAL)
+    agent.run(TASK)
     for step in agent.memory.steps:
         roles = [message.role for message in getattr(step, "model_input_messages", None) or ()]
         for before, role in itertools.pairwise(roles):
             assert role != MessageRole.TOOL_RESPONSE or before == MessageRole.TOOL_CALL
 
 
-def test_a_refused_call_is_made_once_more_and_smaller(upstream):
-    server = upstream(WINDOW)
-    agent = fit_steps(writing(server), 2 * WINDOW)
-    assert agent.run(GOAL) == "Well done."
-    assert server.refused >= 1
-    assert agent.model.conversations.sessions[-1].status().overflows == server.refused
-
-
 def test_plans_and_the_last_answer_fit_too(upstream, tmp_path):
     server = upstream(WINDOW)
     store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
     agent = fit_steps(writing(server, 80, planning_interval=7), WINDOW, session="harbour", store=store)
-    agent.run(GOAL, max_steps=30)
+    agent.run(TASK, max_steps=30)
     assert server.refused == 0
     assert sum(isinstance(step, PlanningStep) for step in agent.memory.steps) == 5
     assert len(server.requests) == 30 + 5 + 1
     kept = list(store.entries("harbour", kinds=["prompt"]))
     assert len(kept) == 30 + 1  # The last answer goes on with the run, and plans are asked for beside it.
     assert any(entry.body.get("cut") for entry in kept)
-
-
-def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
-    server = upstream(WINDOW)
-    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
-    agent = fit_steps(calling(server, 5), WINDOW, session="harbour", store=store)
-    agent.run(GOAL)
-    [session] = agent.model.conversations.sessions
-    assert session.id == "harbour"
-    assert session.status().reported == server.sizes[-1]
-    assert "tools" in session.status().categories
-    kinds = [entry.kind for entry in store.entries("harbour")]
-    assert kinds.count("prompt") == kinds.count("usage") == 6
 
 
 def test_the_agent_is_saved_as_it_was(upstream):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 from types import SimpleNamespace
 
 import openai
@@ -19,17 +18,21 @@ from strands.types.exceptions import ContextWindowOverflowException
 
 import brim
 from brim.integrations.strands import BrimConversationManager, _usage
+from integrations.runs import (  # noqa: F401
+    SYSTEM,
+    TASK,
+    seen,
+    test_a_long_run_fits_to_its_end,
+    test_a_refused_call_is_sent_again_and_smaller,
+    test_a_session_has_the_name_that_is_set,
+)
 from properties import examples
-
-WINDOW = 4_000
-GOAL = "Find out why the harbour is silting up."
-SYSTEM = "You are a careful surveyor."
 
 
 @tool
 def look(number: int) -> str:
     """Look at a place in the harbour."""
-    return f"Place {number}: " + "mud, sand and shells over old chains; " * 20
+    return seen(number)
 
 
 def agent_of(server, manager, **more):
@@ -39,86 +42,31 @@ def agent_of(server, manager, **more):
     return Agent(model=model, conversation_manager=manager, **asked, **more)
 
 
-def test_with_brim_it_runs_to_its_end(upstream):
-    server = upstream(WINDOW, calls=36)
-    agent = agent_of(server, BrimConversationManager(WINDOW))
-    assert str(agent(GOAL)).strip() == "Well done."
-    assert (server.refused, server.illegal) == (0, [])
-    assert len(server.sizes) == 37
-    assert max(server.sizes) <= WINDOW
-    last = server.requests[-1]["messages"]
-    assert last[0]["role"] == "system"
-    assert SYSTEM in json.dumps(last[0])
-    assert last[1]["content"][0]["text"] == GOAL
-    assert look(36) in json.dumps(last[-1])
-    assert len(agent.messages) == 74
-    results = [
-        block["toolResult"] for message in agent.messages for block in message["content"] if "toolResult" in block
-    ]
-    assert [result["content"][0]["text"] for result in results] == [look(number) for number in range(1, 37)]
-
-
-def test_it_runs_async_and_streams(upstream):
-    server = upstream(WINDOW, calls=33)
-    agent = agent_of(server, BrimConversationManager(WINDOW))
+def run(server, window, *, stream=False, **options):
+    manager = BrimConversationManager(window, **options)
+    agent = agent_of(server, manager)
 
     async def whole():
-        return [event["data"] async for event in agent.stream_async(GOAL) if "data" in event]
+        return [event["data"] async for event in agent.stream_async(TASK) if "data" in event]
 
-    assert "".join(asyncio.run(whole())) == "Well done."
-    assert server.refused == 0
-    assert max(server.sizes) <= WINDOW
+    answer = "".join(asyncio.run(whole())) if stream else str(agent(TASK)).strip()
+    assert len(agent.messages) == 2 * server.calls + 2
+    return answer, manager.conversations
 
 
-def test_a_refused_call_is_made_once_more_and_smaller(upstream):
-    server = upstream(WINDOW, calls=36)
-    manager = BrimConversationManager(2 * WINDOW)
-    agent = agent_of(server, manager)
-    assert str(agent(GOAL)).strip() == "Well done."
-    assert server.refused >= 1
-    assert server.illegal == []
-    assert manager.conversations.sessions[-1].status().overflows == server.refused
+def test_the_agent_of_a_session_names_the_conversation(upstream, tmp_path):
+    manager = BrimConversationManager()
+    kept = FileSessionManager(session_id="s1", storage_dir=str(tmp_path))
+    agent_of(upstream(), manager, session_manager=kept, agent_id="surveyor")(TASK)
+    assert [session.id for session in manager.conversations.sessions] == ["s1/surveyor"]
 
 
 def test_a_call_that_is_refused_twice_ends_the_run(upstream):
-    server = upstream(WINDOW)
+    server = upstream(4_000)
     server.script = [lambda values: (400, server.refusal("chat", 4_100, 0))] * 2
     with pytest.raises(ContextWindowOverflowException):
-        agent_of(server, BrimConversationManager(WINDOW))(GOAL * 50)
+        agent_of(server, BrimConversationManager(4_000))(TASK * 50)
     assert server.script == []
-
-
-def test_the_session_shows_receipts_and_usage(upstream, tmp_path):
-    server = upstream(WINDOW, calls=5)
-    store = brim.open_store(f"sqlite:///{tmp_path / 'brim.db'}")
-    manager = BrimConversationManager(WINDOW, session="harbour", store=store)
-    agent_of(server, manager)(GOAL)
-    [session] = manager.conversations.sessions
-    assert session.id == "harbour"
-    assert session.status().reported == server.sizes[-1]
-    assert manager.conversations.last.receipt.used <= WINDOW
-    kinds = [entry.kind for entry in store.entries("harbour")]
-    assert kinds.count("prompt") == kinds.count("usage") == 6
-
-
-def test_a_session_goes_on_in_another_process(upstream, tmp_path):
-    store = f"sqlite:///{tmp_path / 'brim.db'}"
-
-    def again(calls):
-        server = upstream(WINDOW, calls=calls)
-        manager = BrimConversationManager(WINDOW, store=store)
-        kept = FileSessionManager(session_id="s1", storage_dir=str(tmp_path / "sessions"))
-        agent = agent_of(server, manager, session_manager=kept, agent_id="surveyor")
-        agent(GOAL)
-        return server, manager, agent
-
-    again(25)
-    server, manager, agent = again(20)
-    assert server.refused == 0
-    assert len(agent.messages) == 52 + 42
-    [session] = manager.conversations.sessions
-    assert session.id == "s1/surveyor"
-    assert session.status().prompts == 47
 
 
 def stopped(usage):
@@ -205,7 +153,7 @@ def test_what_is_cut_keeps_all_else():
     long = "mud and sand; " * 2_000
     result = {"toolUseId": "1", "status": "error", "content": [{"text": long}, {"json": {"rows": ["mud"] * 3_000}}]}
     messages = [
-        {"role": "user", "content": [{"text": GOAL}], "tracking_id": "a"},
+        {"role": "user", "content": [{"text": TASK}], "tracking_id": "a"},
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "look", "input": {"number": 1}}}]},
         {"role": "user", "content": [{"toolResult": result}], "tracking_id": "b"},
     ]
