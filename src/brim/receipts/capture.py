@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from brim.errors import InvalidType, InvalidValue, check_choice, picklable
+from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.files.depth import MOST_DEPTH, is_deep
 from brim.receipts.schema import check
 from brim.receipts.section import Section
@@ -97,17 +97,6 @@ class Capture:
         messages = values.get("messages")
         row["messages"] = None if messages is None else tuple(messages)
         return cls(**row | {"functions": dict.fromkeys(values.get("functions", ()))})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # A function that cannot be pickled becomes `None`, as after JSON.
-        functions = {name: each if picklable(each) else None for name, each in self.functions.items()}
-        measure = self.measure if picklable(self.measure) else None
-        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
-        return _restored, (values | {"functions": functions, "measure": measure},)
-
-
-def _restored(values: Mapping[str, Any]) -> Capture:
-    return Capture(**values)
 
 
 def _check(place: str, values: Any) -> None:

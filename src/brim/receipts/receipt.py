@@ -303,9 +303,7 @@ class Receipt:
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Like the JSON, a pickle contains the texts of the fit only if they were captured.
-        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
-        return _restored, (values | {"capture": self.capture if self.captured else None},)
+        return Receipt.from_dict, (self.to_dict(),)  # So a pickle has the texts of the fit only if they were captured.
 
     def __copy__(self) -> Receipt:
         return self
@@ -394,10 +392,6 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     return tuple(
         Loss(part.name, part.size - part.used, part.reason, part.handle) for part in parts if part.state in _LESSENED
     )
-
-
-def _restored(values: Mapping[str, Any]) -> Receipt:
-    return Receipt(**values)
 
 
 def _whole(digits: str) -> int:

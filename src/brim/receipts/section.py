@@ -46,6 +46,20 @@ class Priority(IntEnum):
 
 _RANKS = {name.lower(): int(priority) for name, priority in Priority.__members__.items()}
 _PRIORITIES = ", ".join(_RANKS) + " or a whole number"
+_KINDS: tuple[tuple[str, Any, str], ...] = (
+    ("required", bool, "true or false"),
+    ("stable", bool, "true or false"),
+    ("enabled", bool, "true or false"),
+    ("marker", (str, type(None)), "a string"),
+    ("joiner", str, "a string"),
+    ("priority", (str, int), _PRIORITIES),
+    ("weight", (int, float, Fraction), "a number above 0"),
+)
+_LABELS: tuple[tuple[str, Any, str], ...] = (
+    ("scores", (int, float), "a finite number"),
+    ("ids", (str, int), "a text or a whole number"),
+)
+"""The fields of a section, and of its entries, with their types."""
 
 
 class _Derived:
@@ -102,70 +116,53 @@ class Section(_Derived):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InvalidType("section name", self.name, "a non-empty string")
-        where = f"section {self.name!r}"
-        self._check_texts(where)
-        self._check_labels(where)
-        self._check_choices(where)
-        for field, value in (("required", self.required), ("stable", self.stable), ("enabled", self.enabled)):
-            if not isinstance(value, bool):
-                raise InvalidType(f"{where}: {field}", value, "true or false")
-        if self.most is not None:
-            units(f"{where}: most", self.most)
-        if self.floor or self.ceiling is not None or type(self.floor) is not int:
-            check_bounds(f"{where}: ", self.floor, self.ceiling)
-        weight = self.weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction):
-            raise InvalidType(f"{where}: weight", weight, "a number above 0")
-        if not 0 < weight <= _HEAVIEST:
-            raise InvalidValue(f"{where}: weight", weight, f"a number above 0, up to {_HEAVIEST:,}")
-
-    def _check_texts(self, where: str) -> None:
+        where = f"section {self.name!r}: "
         if not isinstance(self.content, str):
-            object.__setattr__(
-                self, "content", _texts(f"{where}: content", self.content, "a string or a list of strings")
-            )
+            self._set("content", _texts(f"{where}content", self.content, "a string or a list of strings"))
         if self.forms or type(self.forms) is not tuple:
-            object.__setattr__(self, "forms", _texts(f"{where}: forms", self.forms, "a list of strings"))
-        for name, value in (("marker", "" if self.marker is None else self.marker), ("joiner", self.joiner)):
-            if not isinstance(value, str):
-                raise InvalidType(f"{where}: {name}", value, "a string")
+            self._set("forms", _texts(f"{where}forms", self.forms, "a list of strings"))
+        for name, kinds, expected in _KINDS:
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+                raise InvalidType(f"{where}{name}", value, expected)
+        if isinstance(self.priority, str) and self.priority.lower() not in _RANKS:
+            raise InvalidValue(f"{where}priority", self.priority, _PRIORITIES)
+        check_choice(f"{where}overflow", self.overflow, OVERFLOWS)
+        if not hasattr(self.keep, "truncate"):
+            check_choice(f"{where}keep", self.keep, KEEPS)
+        if self.most is not None:
+            units(f"{where}most", self.most)
+        if self.floor or self.ceiling is not None or type(self.floor) is not int:
+            check_bounds(where, self.floor, self.ceiling)
+        if not 0 < self.weight <= _HEAVIEST:
+            raise InvalidValue(f"{where}weight", self.weight, f"a number above 0, up to {_HEAVIEST:,}")
+        self._check_labels(where)
+        if self.priority == "required" or self.priority is Priority.REQUIRED:
+            self._set("required", True)
 
     def _check_labels(self, where: str) -> None:
         """Check that there is one score and one id for each entry."""
-        if self.scores is None and self.ids is None:
-            return
-        for name, kinds, expected in (
-            ("scores", (int, float), "a finite number"),
-            ("ids", (str, int), "a text or a whole number"),
-        ):
+        for name, kinds, expected in _LABELS:
             values = getattr(self, name)
             if values is None:
                 continue
             if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-                raise InvalidType(f"{where}: {name}", values, "a list, one for each entry")
+                raise InvalidType(f"{where}{name}", values, "a list, one for each entry")
             if isinstance(self.content, str):
-                raise InvalidValue(f"{where}: {name}", values, "omitted if the content is a single text")
+                raise InvalidValue(f"{where}{name}", values, "omitted if the content is a single text")
             if len(values) != len(self.content):
                 needed = f"{len(self.content):,}, one for each entry"
-                raise InvalidValue(f"{where}: the number of {name}", len(values), needed)
+                raise InvalidValue(f"{where}the number of {name}", len(values), needed)
             for i, value in enumerate(values):
                 if isinstance(value, bool) or not isinstance(value, kinds) or not _is_finite(value):
-                    raise InvalidType(f"{where}: {name}[{i}]", value, expected)
-            object.__setattr__(self, name, tuple(values))
+                    raise InvalidType(f"{where}{name}[{i}]", value, expected)
+            self._set(name, tuple(values))
         if self.ids is not None and len(set(self.ids)) < len(self.ids):
             twice = next(each for i, each in enumerate(self.ids) if each in self.ids[:i])
-            raise InvalidValue(f"{where}: ids", twice, "different from the ids of the other entries")
+            raise InvalidValue(f"{where}ids", twice, "different from the ids of the other entries")
 
-    def _check_choices(self, where: str) -> None:
-        if isinstance(self.priority, bool) or not isinstance(self.priority, str | int):
-            raise InvalidType(f"{where}: priority", self.priority, _PRIORITIES)
-        if isinstance(self.priority, str) and self.priority.lower() not in _RANKS:
-            raise InvalidValue(f"{where}: priority", self.priority, _PRIORITIES)
-        check_choice(f"{where}: overflow", self.overflow, OVERFLOWS)
-        if not hasattr(self.keep, "truncate"):
-            check_choice(f"{where}: keep", self.keep, KEEPS)
-        if self.priority == "required" or self.priority is Priority.REQUIRED:
-            object.__setattr__(self, "required", True)
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     @property
     def rank(self) -> int:
@@ -188,7 +185,7 @@ class Section(_Derived):
             return self._order
         except AttributeError:
             order = tuple(sorted(range(len(self.scores)), key=[-score for score in self.scores].__getitem__))
-            object.__setattr__(self, "_order", order)
+            self._set("_order", order)
             return order
 
     @property
@@ -218,7 +215,7 @@ class Section(_Derived):
         except AttributeError:
             chosen = self.chosen
             text = chosen if isinstance(chosen, str) else self.joiner.join(chosen)
-            object.__setattr__(self, "_text", text)
+            self._set("_text", text)
             return text
 
 
