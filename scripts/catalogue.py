@@ -5,7 +5,8 @@
     python scripts/catalogue.py --litellm-wheel WHEEL --date 2026-11-15
 
 Sizes and prices are refreshed; litellm's JSON is read out of the wheel, never imported. The rest of a row
-is edited in the table by hand, from the makers' own pages: aliases, vocabulary, framing and cache rules. To add a
+is edited in the table by hand, from the makers' own pages: aliases, vocabulary, framing, the prompt for tools
+and cache rules, and the vocabularies of families in Ollama. To add a
 model, write a row with its `id` and `provider`, and `"shared":true` alone for open weights, which anyone may serve, so
 no price is the maker's. The same packages and date give the same bytes; what the packages disagree on is told on the
 error stream.
@@ -37,7 +38,7 @@ _TABLE = Path(__file__).parent.parent / "src" / "brim" / "meter" / "models.json"
 _JSON = "litellm/model_prices_and_context_window_backup.json"
 _KEYS = (
     *("id", "provider", "window", "max_input", "max_output", "shared"),
-    *("vocabulary", "framing", "cache", "prices", "source", "aliases"),
+    *("vocabulary", "framing", "tool_prompt", "cache", "prices", "source", "aliases"),
 )
 
 _PLACES = {
@@ -185,11 +186,12 @@ def main() -> None:
     parser.add_argument("--litellm-wheel", required=True)
     parser.add_argument("--date", required=True)
     options = parser.parse_args()
-    rows = json.loads(_TABLE.read_text("ascii"))["models"]
-    rows = sorted(refreshed(rows, options.litellm_wheel, options.date), key=lambda row: str(row["id"]))
+    table = json.loads(_TABLE.read_text("ascii"))
+    rows = sorted(refreshed(table["models"], options.litellm_wheel, options.date), key=lambda row: str(row["id"]))
     told = [{key: row[key] for key in _KEYS if row.get(key) is not None} for row in rows]
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in told)
-    _TABLE.write_text(f'{{"date":"{options.date}","models":[\n{lines}\n]}}\n', "ascii")
+    families = json.dumps(table["families"], separators=(",", ":"))
+    _TABLE.write_text(f'{{"date":"{options.date}","families":{families},"models":[\n{lines}\n]}}\n', "ascii")
 
 
 if __name__ == "__main__":

@@ -88,14 +88,6 @@ def test_it_is_what_the_server_received(route, server):
     assert run(Watched(route, server), LOOPS[route]()) == "Well done."
 
 
-def test_marks_of_the_cache_stand_where_they_were_sent(server):
-    watched = Watched("messages", server)
-    assert run(watched, Messages()) == "Well done."
-    marks = [json.dumps(body).count("cache_control") for body in server.requests]
-    assert max(marks) == 2
-    assert json.dumps(watched.client.brim.last.messages).count("cache_control") == marks[-1]
-
-
 @pytest.mark.slow
 def test_after_a_refusal_it_is_what_was_sent_again(route, server):
     # This provider's refusal has the answer in its number.

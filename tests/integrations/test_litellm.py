@@ -10,13 +10,10 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would be fetched
 
 import litellm
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import brim
 from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.litellm import BrimHook
-from properties import examples
 
 litellm.suppress_debug_info = True
 
@@ -96,13 +93,6 @@ def well(server):
 @pytest.fixture
 def server(upstream):
     return upstream(WINDOW, calls=CALLS)
-
-
-def test_without_brim_the_loop_overflows(server):
-    with pytest.raises(litellm.ContextWindowExceededError) as caught:
-        Loop(server).run(litellm.completion)
-    assert brim.is_overflow(caught.value) is not None
-    assert 5 < server.made < CALLS
 
 
 def test_as_a_callback_it_goes_on_to_its_end(server):
@@ -210,12 +200,6 @@ def test_what_litellm_makes_up_itself_is_not_taken_for_a_report(asked, usage, to
     assert hook.conversations.sessions[-1].status().reported == (9 if told else None)
 
 
-def test_a_stream_that_is_not_async(server):
-    hook = BrimHook(WINDOW)
-    server.made = CALLS
-    assert len(list(hook.completion(**{**Loop(server).asked(), "stream": True}))) > 1
-
-
 @pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])
 def test_responses_are_fitted(server, asynchronous):
     hook = registered(WINDOW)
@@ -269,31 +253,3 @@ def test_a_session_that_the_call_names_is_kept_in_the_store(server, tmp_path):
     asyncio.run(litellm.acompletion(**Loop(server, litellm_session_id="nightly").asked()))
     with brim.open_store(url) as store:
         assert [row.id for row in store.sessions()] == ["nightly"]
-
-
-def contents():
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"}}
-    parts = st.lists(st.sampled_from([{"type": "text", "text": "é 日本"}, image]), min_size=1, max_size=3)
-    return st.one_of(st.text(max_size=40), parts)
-
-
-@examples(25)
-@given(said=st.lists(st.tuples(contents(), st.text(max_size=30), st.integers(0, 2)), max_size=5))
-def test_a_call_that_fits_is_passed_on_as_it_came(said):
-    messages = [{"role": "system", "content": SYSTEM}]
-    for at, (content, thought, calls) in enumerate(said):
-        messages.append({"role": "user", "content": content, "name": "ann", "unknown": {"é": [None]}})
-        ids = [f"c{at}{i}" for i in range(calls)]
-        listed = [{"id": i, "type": "function", "function": {"name": "look", "arguments": "{}"}} for i in ids]
-        more = {"tool_calls": listed} if ids else {}
-        messages.append(
-            {"role": "assistant", "content": None if ids else thought, "reasoning_content": thought, **more}
-        )
-        messages += [{"role": "tool", "tool_call_id": i, "content": thought} for i in ids]
-    messages.append({"role": "user", "content": TASK})
-    before = json.dumps(messages)
-    kwargs = {"model": "openai/gpt-5", "messages": messages, "seed": 1, "litellm_call_id": "one"}
-    made = asyncio.run(BrimHook(100_000).async_pre_call_deployment_hook(kwargs, "acompletion"))
-    assert json.dumps(messages) == before
-    assert made["seed"] == 1
-    assert all(one is other for one, other in zip(made["messages"], messages, strict=True))

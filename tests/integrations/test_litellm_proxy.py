@@ -11,7 +11,6 @@ from pathlib import Path
 
 import httpx2
 import openai
-import pytest
 
 import brim
 from integrations.test_litellm import ANSWER, CALLS, SYSTEM, TASK, WINDOW, Loop, well
@@ -73,14 +72,6 @@ def looped(server, url):
 
 def kept(asked):
     return {key: value for key, value in asked.items() if not key.startswith(("api_", "max_retries"))}
-
-
-def test_without_brim_the_proxy_passes_the_overflow_on(upstream, tmp_path):
-    server = upstream(WINDOW, calls=CALLS)
-    with proxy(tmp_path, CONFIG.format(url=server.url, callback="")) as url, pytest.raises(openai.APIError) as caught:
-        looped(server, url)
-    assert brim.is_overflow(caught.value) is not None
-    assert server.made < CALLS
 
 
 def test_with_brim_there_is_none(upstream, tmp_path):

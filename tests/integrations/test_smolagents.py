@@ -37,7 +37,7 @@ def look(number: int) -> str:
     Args:
         number: which place.
     """
-    return seen(number)
+    return f"Place {number}: " + "mud, sand and shells over old chains; " * 30 + "no end."
 
 
 def model_of(server):

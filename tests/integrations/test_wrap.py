@@ -183,13 +183,6 @@ def server(route, upstream):
     return upstream(WINDOW, calls=CALLS, meter=meter(route))
 
 
-def test_without_brim_the_loop_overflows(route, server):
-    with pytest.raises((openai.BadRequestError, anthropic.BadRequestError)) as caught:
-        run(LOOPS[route](), made(route, server))
-    assert brim.is_overflow(caught.value) is not None
-    assert 5 < server.made < CALLS
-
-
 def test_with_brim_it_goes_on_to_its_end(route, server):
     client = made(route, server)
     wrapped = brim.wrap(client, WINDOW, meter=server.meter)
@@ -338,15 +331,6 @@ def test_kin_for_a_cloud_are_fitted(upstream):
     assert chat.take(chat.ask(wrapped)) == "Well done."
 
 
-def test_a_model_that_nobody_knows_is_learned_from_its_refusal(upstream):
-    server = upstream(WINDOW, calls=CALLS)
-    loop, wrapped = Chat(), brim.wrap(made("chat", server), meter=server.meter)
-    loop.asked = lambda: {**Chat.asked(loop), "model": "our-own"}
-    assert run(loop, wrapped) == "Well done."
-    assert server.refused == 1
-    assert len(server.requests) == CALLS + 1
-
-
 def test_other_refusals_are_the_clients_own_errors(upstream):
     server = upstream(WINDOW)
     server.script.append((400, {"error": {"message": "no such parameter: heat", "type": "invalid_request_error"}}))
@@ -462,20 +446,6 @@ def test_the_store_of_the_settings_is_taken(upstream, tmp_path, capsys, monkeypa
     monkeypatch.setenv("BRIM_STORE__URL", url)
     Chat().ask(brim.wrap(made("chat", server), WINDOW))
     assert len(sessions_in(url, capsys)) == 1
-
-
-@pytest.mark.slow
-def test_a_conversation_of_a_name_goes_on_in_another_process(upstream, tmp_path, capsys):
-    server = upstream(WINDOW, calls=32)
-    url, loop = f"sqlite:///{tmp_path}/brim.db", Chat()
-    for _ in range(3):
-        client = brim.wrap(made("chat", server), WINDOW, store=url, session="nightly")
-        for _ in range(10):
-            loop.take(loop.ask(client))
-    assert server.refused == 0
-    (row,) = sessions_in(url, capsys)
-    assert row["prompts"] == 30
-    assert row["messages"] == len(loop.messages) - 2, "the answer to the last request is not known yet"
 
 
 def test_something_else_is_no_client():

@@ -195,19 +195,6 @@ def test_an_interrupt_is_not_swallowed():
         meter.count("boom")
 
 
-@pytest.mark.parametrize("end", [None, 10**6])
-def test_an_engine_that_fails_to_cut_or_tells_too_long_a_prefix_is_not_believed(end):
-    class Cutter(Fake):
-        def prefix(self, text, limit):
-            if end is None:
-                raise Panic
-            return end
-
-    meter = Vocabulary("words", [("cutter", lambda: Cutter("cutter"))])
-    assert meter.head("a b c d", 2).split() == ["a", "b"]
-    assert meter.head("word " * 100, 7).split() == ["word"] * 7
-
-
 def test_threads_count_the_same():
     meter = vocabulary("o200k_base")
     texts = [f"thread text {i} " * (i % 50 + 1) for i in range(200)]

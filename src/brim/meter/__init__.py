@@ -13,7 +13,7 @@ from brim.meter.adapters import CallerMeter, TunedMeter, UpperBound
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, estimate_for
 from brim.meter.units import UNITS
-from brim.meter.vocabularies import VOCABULARIES, family_vocabulary, file_vocabulary, vocabulary
+from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
 
 __all__ = ["DEFAULT", "BaseMeter", "Meter", "meter", "meter_for", "upper_bound"]
 
@@ -110,7 +110,7 @@ def _of_model(name: str) -> BaseMeter | None:
     from brim.meter import catalogue
 
     model = catalogue.lookup(name)
-    known = family_vocabulary(name) if model is None else model.vocabulary or OTHER
+    known = catalogue.family_vocabulary(name) if model is None else model.vocabulary or OTHER
     return None if known is None else _for_model(known, name)
 
 

@@ -81,6 +81,8 @@ class Model:
     """Its vocabulary, or the nearest public one."""
     framing: Framing | None = None
     """The overhead of the chat format; `None` if it is not published."""
+    tool_prompt: int | None = None
+    """Tokens that the provider adds to requests with tools: the largest published number over all tool choices."""
     cache: Cache | None = None
     """How prompts are cached; `None` if unknown."""
     prices: Prices | None = None
@@ -167,14 +169,28 @@ def known_names() -> list[str]:
     return sorted(shipped | {declaration.name for declaration in _declared().values()})
 
 
+def family_vocabulary(name: str) -> str | None:
+    """Return the vocabulary of an Ollama name such as `gemma3:4b`, which all sizes of a family share.
+
+    The result is `None` if the family is unknown.
+    """
+    family, colon, tag = name.casefold().partition(":")
+    return _table()["families"].get(family) if colon and tag else None
+
+
 @cache
-def _shipped() -> dict[str, Model]:
-    """Return the rows of the table, by every name in folded form."""
+def _table() -> dict[str, Any]:
     import json
     from importlib.resources import files
 
-    table = json.loads(files("brim.meter").joinpath("models.json").read_text("utf-8"))
-    rows = [_row(raw, table["date"]) for raw in table["models"]]
+    table: dict[str, Any] = json.loads(files("brim.meter").joinpath("models.json").read_text("utf-8"))
+    return table
+
+
+@cache
+def _shipped() -> dict[str, Model]:
+    """Return the rows of the table, by every name in folded form."""
+    rows = [_row(dict(raw), _table()["date"]) for raw in _table()["models"]]
     return {fold(name): row for row in rows for name in (row.id, *row.aliases)}
 
 
