@@ -88,11 +88,7 @@ CLAIMS = {
     "none (the default)": no_summary,
     "by default the model's window from the catalogue": own_window,
     "by default that of each deployment's model": own_window,
-    "by default that of each model, which is an estimate for Gemini": lambda: (
-        own_window() and not brim.meter("gemini-2.5-pro").exact
-    ),
-    "by default a request continues the conversation whose messages it begins with": recognised,
-    "by default, conversations are recognised by their items": recognised,
+    "by default the name that the framework has for it, or else it is recognised by its first messages": recognised,
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),
