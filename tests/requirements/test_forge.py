@@ -63,14 +63,6 @@ def test_the_sketch_stops_after_the_first_overflow_and_the_default_goes_on():
     assert forge(rows, 150, policy="truncate_then_continue").receipt.part("directive").state == "whole"
 
 
-@pytest.mark.requirement("S0.7")
-def test_identical_input_gives_identical_bytes_and_receipt():
-    rows = [(i % 5, f"s{i}", f"text {i} " * i) for i in range(30)]
-    first, second = forge(rows, 300), forge(rows, 300)
-    assert first.text.encode() == second.text.encode()
-    assert first.receipt.to_json() == second.receipt.to_json()
-
-
 @pytest.mark.requirement("S0.8")
 def test_preflight_allows_16384_and_refuses_16385():
     window = brim.Window(16_384)
@@ -111,17 +103,6 @@ def test_a_selector_on_a_text_takes_its_entries_and_what_it_leaves_is_a_loss(kee
     assert prompt.text == kept
     assert (part.state, part.size) == (("cut" if most < 3 else "whole"), len(LESSONS))
     assert [loss.name for loss in prompt.receipt.losses] == (["lessons"] if most < 3 else [])
-
-
-@pytest.mark.requirement("S0.17")
-def test_every_assembly_can_be_told_as_an_event_whose_labels_partition_the_input():
-    rows = [(0, "rule", "x" * 40), (1, "plan", "y" * 4000), (2, "tips", "z" * 4000)]
-    prompt = forge(rows, 200)
-    event = prompt.receipt.event(agent="worker", rule_id="R-7")
-    lists = [event[key] for key in ("sections_included", "sections_truncated", "sections_dropped")]
-    assert lists == [["rule"], ["plan"], ["tips"]]
-    assert (event["event"], event["agent"], event["rule_id"]) == ("prompt_assembled", "worker", "R-7")
-    assert event["used_tokens"] == brim.meter("chars/4+1").count(prompt.text) <= event["budget_tokens"] == 200
 
 
 def settings(profile, **flags):
@@ -342,24 +323,6 @@ def test_the_reflectors_history_is_there_although_one_attempt_is_bigger_than_wha
     assert prompt.receipt.part("history").state == "cut"
 
 
-@pytest.mark.requirement("S0.13", "S0.14", "S0.15", "S0.16")
-def test_lessons_in_the_prompt_are_distilled_numbered_and_a_twentieth_of_the_raw_text():
-    from brim.sessions.memory import EpisodicMemory
-
-    memory, raw, events = EpisodicMemory(), [], []
-    for i in range(18):
-        reflection = "The database was not made anew. " * 4 + f"\ndistilled: run aide --init after edit {i}."
-        memory, event = memory.after(approach="edit " * 40, result="failed " * 11, reflection=reflection)
-        raw.append("edit " * 40 + "failed " * 11 + reflection)
-        events.append(event)
-    prompt = settings("forge").fit({**worker(), "lessons": [str(attempt) for attempt in memory.attempts]})
-    lessons = prompt.texts["lessons"]
-    assert lessons.split("\n") == [f"Attempt {i + 1}: run aide --init after edit {i}." for i in (15, 16, 17)]
-    assert len("".join(raw)) >= 20 * len(lessons)
-    assert "The database was not" not in prompt.text
-    assert [event["approach"] + event["result"] + event["reflection"] for event in events] == raw
-
-
 @pytest.mark.requirement("S0.17")
 def test_every_assembly_emits_its_event_with_the_agent_and_the_rule():
     log = []
@@ -405,21 +368,6 @@ def test_a_budget_above_the_window_is_that_of_the_window_and_a_turn_leaves_room_
     assert 12_000 < brim.meter("gpt-5").count_messages(free.messages) <= 16_384 - 2_048
     reserved = settings("forge", model="gpt-5", **{"window.reserve": 500}).fit_messages(turn)
     assert reserved.receipt.budget == 15_884
-
-
-@pytest.mark.requirement("S0.18")
-def test_a_report_is_made_of_the_events_and_the_statuses_of_a_run():
-    from brim.flows import report
-
-    log = []
-    held = settings("forge")
-    held.fit({**worker(), "plan": "p"}, emit=log.append)
-    held.fit({**worker(), "plan": "p", "notes": "n " * 90_000}, emit=log.append)
-    held.fit({"rule": "r", "plan": "p " * 200, "lessons": ["l " * 999]}, budget=120, emit=log.append)
-    log += [{"event": "model_called", "http_status": status} for status in (200, 200, 400)]
-    told = report(log)
-    assert (told.prompts, told.near, told.over, told.refused) == (3, 2, 0, 1)
-    assert (told.cut, told.dropped) == ({"notes": 1, "plan": 1}, {"lessons": 1})
 
 
 @pytest.mark.requirement("S0.20", "S0.7")
