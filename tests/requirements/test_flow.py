@@ -349,7 +349,7 @@ def test_a_hundred_steps_from_yaml_run_from_the_command_line_within_their_budget
         " history_max_older_chars: 1500}\nsteps:\n" + "".join([*lines[:50], big, *lines[51:]])
     )
     (tmp_path / "brim.yaml").write_text("profile: flow\n")
-    replies = {f"s{i:02}": f"Answer {i}. " + "It was done as told. " * (20 + i * 7) for i in range(100)}
+    replies = [f"Answer {i}. " + "It was done as told. " * (20 + i * 7) for i in range(100)]
     (tmp_path / "replies.yaml").write_text(json.dumps(replies))
     assert main(["flow", "run", "flows/build.yaml", "--script", "replies.yaml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["report"]["over"] == 0
@@ -359,7 +359,7 @@ def test_a_hundred_steps_from_yaml_run_from_the_command_line_within_their_budget
     for receipt in receipts.values():
         told = receipt["context_truncation"]
         assert told["chars_used"] <= told["budget_chars"] == receipt["budget_chars"] in (25_000, 40_000)
-        assert receipt["output"] == replies[receipt["step_id"]]
+        assert receipt["output"] == replies[int(receipt["step_id"][1:])]
     late = [receipt for receipt in receipts.values() if receipt["context_truncation"]["steps_total"] > 50]
     assert min(receipt["used_chars"] for receipt in late) > 20_000
     assert all(receipt["note"].startswith("[CONTEXT_TRUNCATED] Included ") for receipt in late)
