@@ -1,4 +1,4 @@
-"""Records the gateway traffic of the studio's demo: `python scripts/record_demo.py`.
+"""Records the gateway's conversations of the studio's demo: `python scripts/record_demo.py`.
 
 A real gateway runs in front of a test server with a hard window, and three clients use it: a bot with streamed
 answers, an agent with tools, and a report writer. The recording is what the gateway wrote to its store. The server has
@@ -18,15 +18,12 @@ from urllib.request import Request, urlopen
 import brim
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
-from brim.gateway.report.traffic import KIND
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.studio.demo import turn
 
 ROOT = Path(__file__).resolve().parent.parent
 PATH = ROOT / "src" / "brim" / "studio" / "demo_gateway.json"
 WINDOW = 6_000
-NAME = "127.0.0.1:8088"
-"""The address in the recording; the real gateway uses a free port."""
 
 
 def recorded() -> dict[str, Any]:
@@ -43,12 +40,10 @@ def recorded() -> dict[str, Any]:
         with running(app, server.config(app, settings)) as address:
             _converse(address, model)
         with brim.open_store(url) as store:
-            saved = store.load(KIND, NAME)
-            assert saved is not None
             sessions = {
                 row.id: [entry.body for entry in store.entries(row.id, kinds=["prompt"])] for row in store.sessions()
             }
-    return {"traffic": saved.body, "sessions": dict(sorted(sessions.items()))}
+    return dict(sorted(sessions.items()))
 
 
 def _converse(address: str, model: Any) -> None:

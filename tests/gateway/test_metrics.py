@@ -131,8 +131,8 @@ def ends(url):
     return {re.search('outcome="([^"]+)"', name)[1]: count for name, count in found.items()}
 
 
-def test_each_request_is_counted_once_at_its_real_end(gateway, upstream, tmp_path):
-    url, app = gateway(store=f"sqlite:///{tmp_path}/brim.db")
+def test_each_request_is_counted_once_at_its_real_end(gateway, upstream):
+    url, _ = gateway()
     for _ in range(3):
         with pytest.raises(http.client.IncompleteRead):
             post(url, asked(conversation(1), stream=True, user="reset"))
@@ -150,8 +150,6 @@ def test_each_request_is_counted_once_at_its_real_end(gateway, upstream, tmp_pat
     post(url, asked(conversation(1)))
     due = {"broken": 3, "left": 3, "ok": 1, "refused_400": 1, "upstream_4xx": 1}
     assert ends(url) == due
-    assert dict(app.state.traffic._ends) == due
-    assert [row["ended"] for row in app.state.traffic._rows][:3] == ["broken"] * 3
 
 
 def test_a_gateway_is_ready_while_its_upstream_is(gateway, upstream, monkeypatch):

@@ -6,7 +6,7 @@ from studio.browser import STUDIO, tab
 
 pytestmark = pytest.mark.ui
 
-SCREENS = ("sessions", "lab", "settings", "live")
+SCREENS = ("sessions", "lab", "settings")
 INCIDENT = {"session": "orders-incident", "step": "27"}
 MORE = (
     ("session", {"session": "orders-incident"}),
@@ -19,7 +19,6 @@ MORE = (
     ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
     ("session", {"session": "orders-recount"}),
     ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
-    ("live", {"only": "wrong"}),
 )
 """Places of screens that look different."""
 

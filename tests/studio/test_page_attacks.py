@@ -7,7 +7,6 @@ import threading
 import pytest
 
 import brim
-from brim.gateway.report.traffic import KIND
 from studio.browser import Tab, found_chromium, tab
 
 pytestmark = pytest.mark.ui
@@ -56,7 +55,7 @@ PAYLOADS = (
     f"%3Cscript%3E{RUN}%3C/script%3E",
 )
 ALL = " ".join(PAYLOADS)
-SCREENS = ("sessions", "session", "lab", "settings", "live")
+SCREENS = ("sessions", "session", "lab", "settings")
 
 
 def poisoned(folder):
@@ -85,25 +84,6 @@ def poisoned(folder):
     steps = [{"id": each, "agent": each, "task": each} for each in PAYLOADS]
     flow = {"flow": "evil", "description": ALL, "budget_overrides": {"context_budget_chars": 900_000}, "steps": steps}
     (folder / "flows" / "evil.yaml").write_text(json.dumps(flow))
-    rows = [
-        {
-            "id": each,
-            "at": 1.79e9 + i,
-            "route": each,
-            "model": each,
-            "status": 200,
-            "before": 9,
-            "after": 5,
-            "edits": 1,
-            "policy": each,
-            "method": each,
-            "passed": each,
-            "overhead_ms": 1.0,
-            "first_ms": 2.0,
-        }
-        for i, each in enumerate(PAYLOADS)
-    ]
-    store.save(KIND, name, {"address": ALL, "since": 1.79e9, "ends": {ALL: 3, "ok": 1}, "requests": rows}, version=0)
     told = {"used": 5, "budget": 9, "unit": ALL, "exact": True, "messages": 1, "truncated": True, "model": ALL}
     store.append(ALL[:150], [("prompt", told)], meta={"kind": "gateway", "status": told})
     store.close()
@@ -123,7 +103,6 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         places += [("session", {**base, "find": "window"})]
         places += [("settings", {**base, "step": each}) for each in PAYLOADS[::8]]
         places += [("settings", {**base, "key": "model"})]
-        places += [("live", {**base, "request": each}) for each in PAYLOADS[::8]]
         places += [(each, {"session": each, "tab": each, "view": each, "why": each, "text": each}) for each in SCREENS]
         for screen, asked in places:
             at.go(screen, **asked)

@@ -1,7 +1,6 @@
 """What people come for, each from its question to the file that changed, in a real Chromium. `make test-ui` runs this.
 
-A: the agent forgot an error, keep it next time. B: what fills the window. C: another budget. F: what goes through the
-gateway now.
+A: the agent forgot an error, keep it next time. B: what fills the window. C: another budget.
 """
 
 import json
@@ -109,24 +108,9 @@ def test_c_another_budget_says_what_returns_and_is_saved_as_a_test(chromium, own
         assert main(argv) == 0
 
 
-def test_f_a_request_of_the_gateway_leads_to_its_conversation_and_back(chromium, served):
-    with tab(chromium, served) as at:
-        at.go("live", only="cut")
-        row = at.page.locator(".row", has=at.page.locator("a", has_text="step")).first
-        sent = number(row.locator(".num small").inner_text())
-        row.locator("a").click()
-        at.page.wait_for_selector("main[data-screen='session'] [data-used]")
-        assert number(at.page.locator("[data-used]").first.inner_text()) == sent
-        at.page.get_by_role("tab", name="Left out").click()
-        at.page.wait_for_selector("[data-out]")
-        at.page.go_back()
-        at.page.go_back()
-        at.page.wait_for_selector("main[data-screen='live']")
-
-
 def test_words_of_any_text_are_found_from_anywhere(chromium, served):
     with tab(chromium, served) as at:
-        at.go("live")
+        at.go("settings")
         at.page.keyboard.press("Control+k")
         at.page.wait_for_selector("[data-search]:focus")
         at.page.keyboard.type("certificate March")

@@ -22,7 +22,6 @@ PICTURES = {
     "studio-sessions": ("sessions", {}, ".spark svg", {"height": 420}),
     "studio-lab": ("lab", {"budget": "2600"}, "[data-used]", {}),
     "studio-settings": ("settings", BUILD, ".keys", {"height": 1_120}),
-    "studio-live": ("live", {"only": "cut"}, ".card", {"scheme": "dark"}),
 }
 """The screen of each picture, its query, the element to wait for, and the options of its tab."""
 CLICKS = {"studio-settings": ("lean",)}

@@ -87,8 +87,6 @@ class Exchange:
         finally:
             if self._sent is not None:
                 self._sent.answer.close()
-            if self._sent is not None and ended:
-                self._state.traffic.add(self._sent, ended)
         return ended
 
     async def parsed(self, raw: bytes) -> Parsed:

@@ -12,7 +12,6 @@ from brim.gateway.http.admitted import ONCE, Admitted
 from brim.gateway.http.key_mask import spellings
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.report.activity import Activity, GatewayMetrics
-from brim.gateway.report.traffic import Traffic
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.upstream.client import VERSION, UpstreamClient, address, sent_headers
 from brim.hosts import Access, Secrets
@@ -62,8 +61,6 @@ class GatewayState:
         self.activity = Activity(self.metrics, self.conversations.windows)
         self.on_end: Callable[[dict[str, Any]], Any] | None = None
         """Called with the summary when the gateway ends."""
-        self.traffic = Traffic(self.conversations.store, f"{settings.host}:{settings.port}")
-        self._writing: asyncio.Task[None] | None = None
         self.ready = False
         """Whether everything needed for counting is loaded."""
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="brim-gateway")
@@ -152,8 +149,6 @@ class GatewayState:
         asyncio.get_running_loop().set_exception_handler(log_loop_error)
         await self.work(warm)
         self._salt = await self.work(owner_salt, self.conversations.store)
-        if self.store is not None:
-            self._writing = asyncio.get_running_loop().create_task(self.traffic.run(self.work))
         self.ready = True
 
     async def close(self) -> None:
@@ -161,10 +156,6 @@ class GatewayState:
         self.ready = False
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.wait({self._writing})
-            await self.work(self.traffic.stop)
         await self.upstream.close()
         self._pool.shutdown(wait=True)
         if self.store is not None:

@@ -14,7 +14,6 @@ from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownNam
 from brim.studio.views import (
     cache,
     flows,
-    gateway,
     insights,
     keep,
     lab,
@@ -49,7 +48,6 @@ READS: dict[str, View] = {
     "sources": lab.sources,
     "flows": flows.flows,
     "settings": flows.settings,
-    "gateway": gateway.gateway,
 }
 """Views for GET requests; the query contains their arguments."""
 

@@ -166,10 +166,9 @@ def _loop(store: Any, clock: Callable[[], float]) -> None:
 
 
 def _gateway(store: Any) -> None:
-    """Write the recorded documents of a gateway."""
+    """Write the recorded conversations of a gateway."""
     recorded = json.loads(files("brim.studio").joinpath("demo_gateway.json").read_text("utf-8"))
-    for name, prompts in recorded["sessions"].items():
+    for name, prompts in recorded.items():
         for body in prompts:
             status = {key: value for key, value in body.items() if key != "receipt"}
             store.append(name, [("prompt", body)], meta={"kind": "gateway", "status": status})
-    store.save("gateway-traffic", recorded["traffic"]["address"], recorded["traffic"], version=0)

@@ -125,7 +125,8 @@ def test_an_estimate_that_usage_corrected_has_a_row_of_its_own(workspace, tmp_pa
         for i in range(12):
             session.add(said("anthropic", "user", f"{i} " + "some words of a question " * 60))
             fitted = session.prompt(system="Be brief.")
-            session.record_usage(input_tokens=int(fitted.used * 1.3), output_tokens=5)
+            counted = brim.meter("claude-sonnet-4-5").count_messages(fitted.messages)
+            session.record_usage(input_tokens=int(counted * 1.3), output_tokens=5)
             session.add(said("anthropic", "assistant", "an answer"))
     for step in range(1, 13):
         told = prompt(workspace, "s", str(step))

@@ -126,6 +126,5 @@ class GatewayApp:
         id_ = admitted.id if admitted is not None else _UNKNOWN
         label = exchange.label if exchange is not None else ""
         self.state.activity.refused(admitted, route, problem, label)
-        self.state.traffic.add_refusal(label, id_, route, problem)
         headers = [("content-type", "application/json"), ("x-brim-request-id", id_), *problem.headers_of(route).items()]
         await client.answer(problem.status, headers, problem.body(route, id_))

@@ -1,1 +1,1 @@
-"""What a gateway reports: log lines, metrics, its status, and the newest requests for the studio."""
+"""What a gateway reports: log lines, metrics and its status."""

@@ -144,11 +144,9 @@ def _tools(read: _Session) -> Iterator[dict[str, Any]]:
         f"{len(unused):,} of {len(offered):,} tools were never called",
         f"{len(offered):,} tools, {whole:,} tokens, {read.percent(whole)} of the window; {called}",
         tokens,
-        "Offer only the tools that the task needs; with this setting, brim selects them by relevance.",
+        "Offer only the tools that the task needs.",
         cost_usd=read.each_time(tokens),
         step=read.last.step,
-        key="prompt.tools.keep",
-        value="relevant",
     )
 
 

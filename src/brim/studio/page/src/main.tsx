@@ -3,7 +3,6 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { changed, get } from "./api";
 import { Lab } from "./lab";
-import { Live } from "./live";
 import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
 import { Problem } from "./parts";
 import { go, link, screen, SCREENS, SESSION } from "./route";
@@ -15,8 +14,8 @@ import "./style.css";
 /** Milliseconds between two looks at what is new. */
 const EVERY = 4000;
 /** Screens that read their values again as long as they are open. */
-const LIVE = ["sessions", "session", "live"];
-const VIEWS: Record<string, () => preact.JSX.Element> = { sessions: Sessions, session: Session, lab: Lab, settings: Settings, live: Live };
+const LIVE = ["sessions", "session"];
+const VIEWS: Record<string, () => preact.JSX.Element> = { sessions: Sessions, session: Session, lab: Lab, settings: Settings };
 
 /** Milliseconds to wait for a screen that loads. */
 const PATIENCE = 3000;

@@ -105,7 +105,6 @@ export const marksAt = (timeline: Timeline | null, step: number): Mark[] => (tim
 
 /** The setting that reduces a category, and what it does. */
 const LIMITS: Record<string, [string, string]> = {
-  tools: ["prompt.tools.keep", "Send only the tools that the task needs"],
   memory: ["session.memory_limit", "A lower limit for the memory"],
   summary: ["compaction.summary_share", "A smaller share for the summary"],
   user: ["window.limit", "A smaller budget, which shortens the oldest turns first"],
