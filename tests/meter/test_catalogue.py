@@ -317,6 +317,7 @@ def test_a_file_is_read_again_when_it_changes():
         ("models:\n  a:\n    window: many\n", 3, "window must be a whole number of at least 1, not 'many'"),
         ("models:\n  a: {window: true}\n", 2, "not True"),
         ("models:\n  a: {window: {x: 1}}\n", 2, "window must be a whole number"),
+        ("models:\n  a: {vocabulary: /etc/own.json}\n", 2, "must be the name of a vocabulary; pass a tokenizer.json"),
         ("models:\n  a: {like: null}\n", 2, "models.a.like must be a text, not None"),
         ("models:\n  a: {window: 1}\n  A: {window: 2}\n", 3, "models.A is declared twice, first as a"),
         ("models:\n  ' ': {window: 1}\n", 2, "a key of models must be the name of a model, not ' '"),

@@ -28,10 +28,15 @@ ADDRESSES = {
     "gateway.host": "0.0.0.0",
     "gateway.hosts": ["attacker.example"],
     "gateway.rules": [{"model": "*", "meter": "/etc/passwd"}],
+    "gateway.policy": "pass",
+    "gateway.port": 8_090,
+    "gateway.most_bytes": 1_000_000_000,
+    "session.capture": True,
+    "loop.max_cost": 1_000,
+    "models.cheap": "claude-opus-4-1",
+    "curator.model": "claude-opus-4-1",
 }
-"""Every setting that names an address, a path, a variable or a command; `meter` beside them, if it is a file."""
-HARMLESS = ("prompt.template", "profile", "model", "models.cheap", "models.medium", "models.expensive", "curator.model")
-"""Texts that name none: they are sent to nobody but whom the user has chosen."""
+"""Settings that do more than change prompts; `meter` too, if it is a file."""
 
 
 @pytest.fixture
@@ -78,11 +83,11 @@ def written(folder, key, value, host="attacker.example"):
     (folder / "brim.yaml").write_text(line + json.dumps(value) + "\n")
 
 
-def test_every_setting_that_is_a_text_names_nothing_or_is_guarded():
-    texts = {key for key, setting in SETTINGS.items() if setting.kind.reads_text and not setting.kind.names}
-    sections = {key for key in texts if key.startswith(("sections.", "prompt."))}
-    assert texts - sections - {*HARMLESS, "meter", "unknown_model"} <= set(trust.GUARDED)
-    assert set(ADDRESSES) == set(trust.GUARDED)
+def test_only_settings_of_prompts_are_not_guarded():
+    free = {key for key in SETTINGS if not key.startswith(trust.GUARDED)}
+    groups = {key.partition(".")[0] for key in free if "." in key}
+    assert groups == {"window", "prompt", "budgets", "sections", "history", "compaction", "session", "loop", "curator"}
+    assert {key for key in free if key.startswith("loop.")} == {"loop.tick_cap", "loop.handoff_share", "loop.boundary"}
 
 
 @pytest.mark.parametrize("key", ADDRESSES)
@@ -236,7 +241,10 @@ def test_the_search_ends_at_the_repository_and_at_home(user, tmp_path, monkeypat
     assert above(str(deep)).path == ""
 
 
-def test_a_pipe_in_place_of_a_file_is_refused_at_once(clone):
-    os.mkfifo(clone / "brim.yaml")
+@pytest.mark.parametrize(
+    ("name", "read"), [("brim.yaml", brim.load_config), ("brim.models.yaml", lambda: brim.meter("x"))]
+)
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(clone, name, read):
+    os.mkfifo(clone / name)
     with pytest.raises(SourceError, match="not a regular file"):
-        brim.load_config()
+        read()

@@ -207,8 +207,8 @@ def trust_project(
 ) -> None:
     """Trust the settings of a project.
 
-    Until then, settings that name endpoints, keys, stores or files do not apply. A folder is trusted with everything in
-    it. Trusted folders are listed in your configuration folder.
+    Until then, its settings may only change prompts: others, such as addresses, keys and stores, do not apply. A folder
+    is trusted with everything in it. Trusted folders are listed in your configuration folder.
 
     Example: brim config trust ~/work/shop
     """

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 from unicodedata import normalize
 
@@ -229,7 +230,11 @@ _KEYS = {
     "window": _COUNT,
     "max_input": _COUNT,
     "max_output": _COUNT,
-    "vocabulary": (lambda value: value is None or _TEXT[0](value), _TEXT[1]),
+    "vocabulary": (
+        # The file is read in any project, so it must not open others.
+        lambda value: value is None or (_TEXT[0](value) and not value.endswith(".json")),
+        "the name of a vocabulary; pass a tokenizer.json as the meter",
+    ),
     "like": _TEXT,
 }
 """The keys of a declaration, with their values; null means unknown."""
@@ -274,6 +279,8 @@ def _declared() -> Mapping[str, Declaration]:
     """Return the declarations of the project by folded name; the file is parsed again after it changes."""
     try:
         stat = os.stat(PROJECT_FILE)
+        if not S_ISREG(stat.st_mode) and not S_ISDIR(stat.st_mode):
+            raise SourceError(PROJECT_FILE, "not a regular file")  # A pipe would be waited for.
         return _parsed(os.path.abspath(PROJECT_FILE), stat.st_mtime_ns, stat.st_size)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return {}

@@ -137,7 +137,7 @@ class Resolved:
 
         Raises:
             UnknownName: no setting has that key.
-            SourceError: an untrusted project sets it, and it names an address, a variable, a store or a file.
+            SourceError: an untrusted project sets it, and it does more than change prompts.
         """
         return self[key].value
 

@@ -1,8 +1,8 @@
 """Which settings of a project apply only after the user has trusted it.
 
-A project may be a clone or an archive from a stranger. Settings that name an address, a variable with a key, a store or
-a file apply after `brim config trust`, or if the user names the settings file explicitly. Otherwise, a cloned project
-could make brim send a key to any address. The user's configuration folder lists what is trusted.
+A project may be a clone or an archive from a stranger, so that its settings may only change prompts. All others, such
+as an address, a variable with a key, a store or a limit on costs, apply after `brim config trust`, or if the user names
+the settings file explicitly. The user's configuration folder lists what is trusted.
 """
 
 from __future__ import annotations
@@ -20,27 +20,17 @@ VARIABLE = "BRIM_TRUST"
 NAME = "trusted.json"
 
 GUARDED = (
-    "store.url",
-    "curator.url",
-    "gateway.upstream",
-    "gateway.upstream_messages",
-    "gateway.upstream_key",
-    "gateway.upstream_messages_key",
-    "gateway.keys",
-    "gateway.paths",
-    "gateway.host",
-    "gateway.hosts",
-    "gateway.rules",
+    *("store.", "gateway.", "models."),
+    *("curator.model", "curator.url", "curator.api", "loop.max_", "session.capture"),
 )
-"""Settings that name an address, a variable, a store or a file."""
+"""How the settings begin that do more than change prompts: where brim connects, what it stores and what it costs."""
 METERS = ("meter", "unknown_model", "model")
 """Settings that may name a tokenizer file."""
 
 
 def refusal(key: str, value: object, root: str) -> str:
     """Return why an untrusted project may not set a value; empty if it may."""
-    guarded = isinstance(value, str) and is_file(value) if key in METERS else key in GUARDED and value is not None
-    if not guarded:
+    if not (isinstance(value, str) and is_file(value) if key in METERS else key.startswith(GUARDED)):
         return ""
     folder = os.path.abspath(root or ".")
     return (
