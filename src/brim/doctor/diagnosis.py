@@ -8,20 +8,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from shlex import quote
 from typing import Any, Literal
 
 from brim.history.note import NOTE_MARK
-from brim.history.priority import StepClass
-from brim.settings.budgets import CHARS_A_TOKEN, LARGEST, LEAST, OLDER, PRESETS, RECENT, TOTAL, Budgets, scaled
+from brim.settings.budgets import (
+    CHARS_A_TOKEN,
+    LARGEST,
+    LEAST,
+    OLDER,
+    PRESETS,
+    RECENT,
+    TOTAL,
+    Budgets,
+    bounded,
+    scaled,
+)
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
 from brim.settings.keys import BARE, SETTINGS, name_of
 from brim.settings.project import SHIPPED
 from brim.settings.resolved import Resolved
+from brim.settings.values import Value
 
 CHECKS = {
     "setting out of bounds": "Runs use the bound instead of the value in the file.",
@@ -29,9 +40,7 @@ CHECKS = {
     "budget close to the window": "Instructions usually take a fifth of it, notes a twentieth, and the answer half.",
     "small model": "The window is full before the budget is used up, and quality drops earlier.",
     "same budgets for all flows": "A flow that writes code needs more history than one that deploys it.",
-    "agent without a class": "Its steps are treated as MEDIUM unless their output suggests another class.",
     "total budget is hit early": "Early in a flow every step matters, and the model does not see the omitted ones.",
-    "window is full": "The window is full before the budget is used up, so a bigger budget changes nothing.",
     "one large step": "Its output displaces other steps, or is truncated.",
     "truncation notes to review": "The omitted steps may have mattered, and only this note reports them.",
     "the newest step cut": "The end of a truncated output is lost for all later steps.",
@@ -42,7 +51,6 @@ CHECKS = {
 """Every check by its name, and why its finding matters; some need receipts."""
 
 _BUDGETS = (TOTAL, RECENT, OLDER)
-_CLASSES = ("critical", "high", "medium", "low")
 _SMALL = 131_072
 """The largest window that counts as small, in tokens."""
 _LEAST_LEAN = 100_000
@@ -149,25 +157,20 @@ def _settings_findings(
         do = "Leave it if another program reads it; otherwise remove it."
         yield Finding(check="unknown key", level="advice", seen=ignored, do=do)
     flows = {name: config.resolve(profile=profile, flow=name) for name in config.flows}
-    steps = {name: config.flow(name).steps for name in flows}
     if len(flows) > 1:
-        yield from _same_budgets(flows, steps, runs)
-    for name, settings in flows.items():
-        yield from _without_class(name, settings, steps[name])
+        yield from _same_budgets(flows, {name: config.flow(name).steps for name in flows}, runs)
 
 
 def _out_of_bounds(settings: Resolved) -> Iterator[Finding]:
-    for warning in settings.warnings:
-        key = next((each for each in _BUDGETS if f": {name_of(each)} of " in warning), "")
-        if key and any(moved in warning for moved in ("was lowered to it", "was raised to it")):
-            value = settings.value(key)
-            yield Finding(
-                check="setting out of bounds",
-                level="advice" if settings[key].origin == "defaults" else "wrong",
-                seen=warning,
-                do=f"Set a value within the bounds, such as {value:,}.",
-                changes=_changes(settings, key, value),
-            )
+    for key, warning in settings.moved:
+        value = settings.value(key)
+        yield Finding(
+            check="setting out of bounds",
+            level="advice" if settings[key].origin == "defaults" else "wrong",
+            seen=warning,
+            do=f"Set a value within the bounds, such as {value:,}.",
+            changes=_changes(settings, key, value),
+        )
 
 
 def _window(settings: Resolved) -> Iterator[Finding]:
@@ -175,54 +178,46 @@ def _window(settings: Resolved) -> Iterator[Finding]:
     window, total = settings.window(), settings[TOTAL]
     if window is None:
         return
-    size, tokens, where = window.size, total.value // CHARS_A_TOKEN, total.where or total.origin
-    usual = scaled(size)
-    if 2 * tokens > size:
+    size, usual = window.size, _within_bounds(settings, scaled(window.size))
+    if warning := settings.too_wide():
+        fits = 2 * usual[TOTAL] <= CHARS_A_TOKEN * size
         yield Finding(
             check="budget close to the window",
-            seen=f"{where}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
-            f" {100 * tokens // size} % of the window of {size:,}",
-            do=f"About a quarter of the window is usual: {usual.context_budget_chars:,} chars.",
-            changes=_set_all(settings, usual),
+            seen=warning,
+            do=f"About a quarter of the window is usual: {usual[TOTAL]:,} chars."
+            if fits
+            else f"Use a model with a bigger window: the least budget is {LEAST[TOTAL]:,} chars.",
+            changes=_set_all(settings, usual) if fits else (),
         )
     elif size <= _SMALL and total.value > PRESETS["lean"].context_budget_chars:
         lean = size >= _LEAST_LEAN
+        where = total.where or total.origin
         yield Finding(
             check="small model",
             level="advice",
             seen=f"the window has {size:,} tokens, and {where} sets budgets of {total.value:,} chars for a bigger one",
-            do="Use the lean preset." if lean else f"Use {usual.context_budget_chars:,} chars in total.",
+            do="Use the lean preset." if lean else f"Use {usual[TOTAL]:,} chars in total.",
             changes=_set_lean(settings) if lean else _set_all(settings, usual),
         )
 
 
-def _set_all(settings: Resolved, budgets: Budgets) -> tuple[ProposedChange, ...]:
-    return tuple(change for name, value in budgets.items() for change in _changes(settings, name, value))
+def _within_bounds(settings: Resolved, budgets: Budgets) -> dict[str, int]:
+    """Return budgets by key within the bounds of the settings."""
+    total, recent, older = (Value(size, "") for _, size in budgets.items())
+    return {key: value.value for key, value in bounded(total, recent, older, settings.value("bounds"))[0].items()}
+
+
+def _set_all(settings: Resolved, budgets: Mapping[str, int]) -> tuple[ProposedChange, ...]:
+    return tuple(change for key, value in budgets.items() for change in _changes(settings, key, value))
 
 
 def _set_lean(settings: Resolved) -> tuple[ProposedChange, ...]:
     """Return the changes to the lean preset: the preset alone, unless a single budget overrides it."""
+    lean = _within_bounds(settings, PRESETS["lean"])
     preset = settings["budgets.preset"].where
     single = any(settings.is_set(key) and settings[key].where != preset for key in _BUDGETS)
-    return _set_all(settings, PRESETS["lean"]) if single else _changes(settings, "budgets.preset", "lean")
-
-
-def _without_class(name: str, settings: Resolved, steps: Sequence[FlowStep]) -> Iterator[Finding]:
-    """Find agents without a class in a flow whose history is selected by class."""
-    listed = [agent for each in _CLASSES for agent in settings.value(f"history.classes.{each}")]
-    agents = {step.agent: step.id for step in steps if step.agent and step.agent not in listed}
-    low, high = (replace(settings.classes(), otherwise=kind) for kind in (StepClass.LOW, StepClass.CRITICAL))
-    unknown = [agent for agent, step in agents.items() if low.of(agent, step) != high.of(agent, step)]
-    if unknown and "priority" in settings.value("history.selection"):
-        names = ", ".join([*settings.value("history.classes.medium"), *unknown])
-        yield Finding(
-            check="agent without a class",
-            level="advice",
-            seen=f"{len(unknown)} of the {len(agents) + len(listed)} agents of the flow {name} have no class:"
-            f" {', '.join(unknown[:6])}{', ...' if len(unknown) > 6 else ''}",
-            do="List them by their class: critical, high, medium or low.",
-            changes=_changes(settings, "history.classes.medium", f"[{names}]"),
-        )
+    is_moved = lean != {key: getattr(PRESETS["lean"], name_of(key)) for key in lean}
+    return _set_all(settings, lean) if single or is_moved else _changes(settings, "budgets.preset", "lean")
 
 
 def _same_budgets(
@@ -245,7 +240,7 @@ def _same_budgets(
         f" {total:,}/{recent:,}/{older:,} chars"
         + (f"; {', '.join(losing)} loses history and {', '.join(others)} does not" if known else ""),
         do=f"Give flows budgets of their own, such as {total * 5 // 4:,} for {name}.",
-        changes=_changes(flows[name], TOTAL, min(total * 5 // 4, LARGEST)),
+        changes=_changes(flows[name], TOTAL, total * 5 // 4) if total * 5 // 4 <= LARGEST else (),
     )
 
 
@@ -283,6 +278,12 @@ class _RunStep:
             return _rounded(self.budget * self.total // max(self.included, 1), 10_000)
         missing = [_number(step.get("chars")) + _FRAME for step in self.steps if step.get("state") == "omitted"]
         return _rounded(self.budget + sum(missing), 10_000)
+
+    @property
+    def fills_window(self) -> bool:
+        """Whether the tokens of the window ran out before the budget."""
+        window = self.number("window_tokens")
+        return bool(window) and self.number("used_tokens") * 10 >= window * 9 and self.used * 10 < self.budget * 9
 
     def number(self, key: str) -> int:
         """Return a number of the receipt."""
@@ -337,18 +338,11 @@ def _left_out(run: _Run) -> Iterator[Finding]:
     if not early:
         return
     first, settings = early[0], run.scope(early)
-    window, tokens = first.number("window_tokens"), first.number("used_tokens")
-    if window and tokens * 10 >= window * 9 and first.used * 10 < first.budget * 9:
-        yield Finding(
-            check="window is full",
-            seen=f"{first.name} left out {first.omitted} of {first.total} steps at {tokens:,} of the window's"
-            f" {window:,} tokens",
-            do="Use a model with a bigger window, or reduce the sections around the history.",
-        )
-        return
     now, wanted = settings.value(TOTAL), min(max(step.needed for step in early), LARGEST)
     do = "The budget is at its maximum: let steps write files, list them under artifacts, and shorten their output."
-    if wanted > now:
+    if first.fills_window:
+        do, wanted = "The window is full: use a model with a bigger one, or reduce the sections around the history.", 0
+    elif wanted > now:
         do = f"Raise context_budget_chars from {now:,} to {wanted:,}."
     yield Finding(
         check="total budget is hit early",
@@ -454,7 +448,13 @@ def _tiny(run: _Run) -> Iterator[Finding]:
         seen=f"the fullest of {len(steps)} packs has {fullest:,} chars (about {fullest // CHARS_A_TOKEN:,} tokens),"
         f" {100 * fullest // now} % of the budget of {now:,}{holds}",
         do=f"Lower context_budget_chars to {wanted:,}.",
-        changes=_changes(run.settings, TOTAL, wanted),
+        changes=_changes(run.settings, TOTAL, wanted)
+        + tuple(
+            change
+            for key in (RECENT, OLDER)
+            if run.settings.is_set(key) and run.settings.value(key) > wanted
+            for change in _changes(run.settings, key, wanted)
+        ),
     )
 
 

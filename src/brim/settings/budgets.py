@@ -83,16 +83,18 @@ def detected(budgets: Budgets) -> str | None:
     return next((name for name, preset in PRESETS.items() if preset == budgets), None)
 
 
-def bounded(total: Value, recent: Value, older: Value, bounds: str) -> tuple[dict[str, Value], tuple[str, ...]]:
-    """Return the budgets within their bounds, with no part above the total, and a warning for each that was moved."""
-    warnings: list[str] = []
+def bounded(
+    total: Value, recent: Value, older: Value, bounds: str
+) -> tuple[dict[str, Value], tuple[tuple[str, str], ...]]:
+    """Return the budgets within their bounds, with no part above the total, and a warning by key for each change."""
+    warnings: list[tuple[str, str]] = []
     found = {TOTAL: total, RECENT: recent, OLDER: older}
 
     def move(key: str, bound: int, reason: str, ending: str = "") -> None:
         old = found[key]
         name = f"{old.where or old.origin}: {key.partition('.')[2]}"
         verb = "raised" if old.value < bound else "lowered"
-        warnings.append(f"{name} of {old.value:,} chars {reason} {bound:,}, and was {verb} to it{ending}")
+        warnings.append((key, f"{name} of {old.value:,} chars {reason} {bound:,}, and was {verb} to it{ending}"))
         found[key] = Value(bound, old.origin, old.where)
 
     for key, given in tuple(found.items()):

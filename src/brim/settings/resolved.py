@@ -99,7 +99,7 @@ class Resolved:
     ) -> None:
         self._layers = layers
         self._logged = logged
-        self._bounded: tuple[dict[str, Value], tuple[str, ...]] | None = None
+        self._bounded: tuple[dict[str, Value], tuple[tuple[str, str], ...]] | None = None
         self.profile, self.flow, self.step = place
 
     def under(self, values: Values) -> Resolved:
@@ -204,12 +204,12 @@ class Resolved:
                 replaced = True
         return tuple(kept)
 
-    def _budgets(self) -> tuple[dict[str, Value], tuple[str, ...]]:
-        """Return the three budgets within their bounds, and the warnings."""
+    def _budgets(self) -> tuple[dict[str, Value], tuple[tuple[str, str], ...]]:
+        """Return the three budgets within their bounds, and the warnings by key."""
         if self._bounded is None:
             bounds = self._found("bounds").value
             self._bounded = bounded(self._found(TOTAL), self._found(RECENT), self._found(OLDER), bounds)
-            self.log(*self._bounded[1])
+            self.log(*(warning for _, warning in self._bounded[1]))
         return self._bounded
 
     def window(self) -> Window | None:
@@ -286,11 +286,27 @@ class Resolved:
         return False
 
     @property
+    def moved(self) -> tuple[tuple[str, str], ...]:
+        """The warnings about budgets that were changed to a bound, each after the key of its budget."""
+        return self._budgets()[1]
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about budgets that were changed to a bound, or that look wrong."""
-        found = (*self._budgets()[1], *self._window_warnings())
+        found = (*(warning for _, warning in self.moved), *self._window_warnings())
         self.log(*found)
         return found
+
+    def too_wide(self) -> str:
+        """Return a warning if the budget of a history takes more than half of the window, or an empty string."""
+        window, total = self.window(), self[TOTAL]
+        tokens = total.value // CHARS_A_TOKEN
+        if window is None or tokens <= _WIDE * window.size:
+            return ""
+        return (
+            f"{total.where or total.origin}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
+            f" {100 * tokens // window.size} % of the window of {window.size:,}"
+        )
 
     def limits_history(self) -> bool:
         """Return whether the character budgets limit a history, because one is set or no window is known."""
@@ -307,18 +323,12 @@ class Resolved:
         return budget if meter.exact else int(budget * (1 - margin))
 
     def _window_warnings(self) -> Iterator[str]:
-        window, total, size, model = self.window(), self[TOTAL], self["window.size"], self.value("model")
+        size, model = self["window.size"], self.value("model")
         bound = None if model is None else _known_window(model)
         if bound is not None and size.value is not None and bound < size.value:
             yield _over_model(size, model, bound)
-        tokens = total.value // CHARS_A_TOKEN
-        if window is None or not self.limits_history() or tokens <= _WIDE * window.size:
-            return
-        yield (
-            f"{total.where or total.origin}: context_budget_chars of {total.value:,} is about {tokens:,} tokens,"
-            f" {100 * tokens // window.size} % of the window of {window.size:,}. That leaves little for instructions"
-            f" and the answer. A quarter of the window ({window.size * CHARS_A_TOKEN // 4:,} chars) is usual"
-        )
+        if self.limits_history() and (warning := self.too_wide()):
+            yield f"{warning}. That leaves little for instructions and the answer; a quarter of the window is usual"
 
     def _measured(
         self, scale: BaseMeter, total: int | None, window: Window | None, options: Mapping[str, Any]

@@ -61,7 +61,7 @@ def settings(workspace: Workspace, profile: str | None, flow: str | None, step: 
                 "override": value.is_override,
                 "own": own.get(full, ""),
                 "over": below and asdict(below),
-                "warnings": [warning for warning in warnings if f": {key} of " in warning],
+                "warnings": [warning for moved, warning in resolved.moved if moved == full],
                 "bounds": (least_of(full, resolved.value("bounds")), LARGEST) if full in LEAST else None,
                 "about": about.doc if about else "",
                 "expected": about.expected if about else "",
