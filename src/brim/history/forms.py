@@ -18,7 +18,7 @@ from brim.errors import DoesNotFit
 from brim.history.envelopes import body, enveloped, heard, without
 from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
 from brim.history.media_limit import MediaIndex
-from brim.history.names import asked_names, has_value, named_places, names_in, single_places, values_in
+from brim.history.names import asked_names, has_value, named_places, names_in, single_places
 from brim.history.repeats import Repeats
 from brim.history.rules import asks_for_thinking
 from brim.history.turns import Repair, Turns
@@ -190,11 +190,11 @@ class Forms:
         for at, chosen in self.shown(position).items():
             result = message.pieces[at].kind == "output"
             shown[at] = self._heard(position, at) if result else self._least(position, at, chosen)
-        own, spoken = message.role == "assistant", position in self._turns.spoken
         for at, piece in enumerate(message.pieces):
             long = piece.kind == "text" and piece.at and len(piece.text) > _BRIEFLY
-            if long and (own or (spoken and not any(values_in(piece.text)))):
-                shown[at] = self._beginning(position, at)
+            if long and (message.role == "assistant" or position in self._turns.spoken):
+                parts = self.texts(position, at)
+                shown[at] = [next((part for part in range(len(parts)) if parts.part(part).strip()), 0)]
         return self._excerpt(position, shown)
 
     @_made_once
@@ -202,11 +202,6 @@ class Forms:
         """Return a message with a mark for each of its texts, to show that a question was answered."""
         pieces = self._turns.messages[position].pieces
         return self._excerpt(position, {at: () for at, piece in enumerate(pieces) if piece.kind == "text" and piece.at})
-
-    def _beginning(self, position: int, at: int) -> Sequence[int]:
-        """Return the first part of a text that is not blank."""
-        parts = self.texts(position, at)
-        return [next((part for part in range(len(parts)) if parts.part(part).strip()), 0)]
 
     @_made_once
     def brief(self, position: int) -> Form:
@@ -238,17 +233,10 @@ class Forms:
 
     @_made_once
     def asks(self, position: int) -> bool:
-        """Return whether a person's message only asks: its sentences are questions, and it has no exact values."""
+        """Return whether a person's message only asks: its sentences are questions."""
         said = self._turns.messages[position].said()
         found = (sentence.strip() for sentence in _SENTENCE.findall(said))
-        return all(sentence.endswith(_ASKING) for sentence in found if sentence) and not any(values_in(said))
-
-    @_made_once
-    def has_values(self, position: int) -> bool:
-        """Return whether a message states an exact value under a key."""
-        return any(
-            any(values_in(piece.text)) for piece in self._turns.messages[position].pieces if piece.kind == "text"
-        )
+        return all(sentence.endswith(_ASKING) for sentence in found if sentence)
 
     @_made_once
     def spare(self, position: int) -> Form:

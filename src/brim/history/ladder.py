@@ -23,8 +23,6 @@ _HALF = 0.5
 """Share of the tokens left for the shortest form of each turn, so that questions keep their answers; then for turns
 that state something, before the others; and for the ends of results, before other lines. With 0.25, an agent of 60
 steps loses the cause that it found at step 10."""
-_LONG = 300
-"""Tokens above which a person's message is long."""
 _GAP = 6
 """Tokens of the mark that a single line needs, roughly."""
 _ENOUGH = 12
@@ -94,12 +92,11 @@ class Ladder:
         turns = [*self._not_repeated()]
         self._choice = {*turns}
         spoken = {self.turns.turn_of(at) for at in self.turns.spoken}.intersection(turns)
-        prose = self._prose(spoken)
         self._told = self._statements(spoken)
         self._offer(turns, forms.gist, _HALF)
-        told = sorted(self._told, key=lambda turn: (turn in prose, -self._told[turn], -turn))
+        told = sorted(self._told, key=lambda turn: (-self._told[turn], -turn))
         self._offer(chain(told, filter(self._tells, turns)), self._stated, _HALF)  # Reads only the turns that it tries.
-        self._offer(sorted(turns, key=prose.__contains__), forms.brief)
+        self._offer(turns, forms.brief)
         self._offer(self._shortened(), forms.spare, _HALF)
         self._choose_lines()
         self._offer(self._shortened(), forms.newest_only, stops=False)
@@ -116,12 +113,6 @@ class Ladder:
     def _shortened(self) -> list[int]:
         """Return the turns that stay, the newest first."""
         return sorted(self.kept, reverse=True)
-
-    def _prose(self, spoken: Iterable[int]) -> set[int]:
-        """Return the turns with long words of a person and no exact value."""
-        turns = self.turns
-        long = (turn for turn in spoken if self._cost(turn, self.forms.brief)[0] > turns.tokens(_LONG))
-        return {turn for turn in long if not any(map(self.forms.has_values, turns.members(turn)))}
 
     def _statements(self, spoken: Iterable[int]) -> dict[int, float]:
         """Return the turns in which a person states something, each with how much it tells for its length.

@@ -3,9 +3,6 @@
 A name is a path, an id or an identifier. An agent has to write it letter by letter, so it has to see it, in its line.
 Each message is read for names once, and a name that is used again moves to the end of the index, so a fit finds the
 newest names without looking at all of them.
-
-An exact value that a message states under a key, such as an id, a port or a checksum, cannot be guessed, and a summary
-in words loses it. So a person's message with such values is kept before a long one without.
 """
 
 from __future__ import annotations
@@ -131,20 +128,3 @@ def asked_names(text: str) -> frozenset[str]:
 _SHORT_NAME = re.compile(r"\w[\w./\-@#:]{1,198}\w")
 _MOST_ASKED = 30
 """Names of one instruction that are looked for in each result."""
-_STATED = re.compile(r"""["']?\b([A-Za-z_][\w.\-/]{1,78}\w)["']?\s?(?:=>?|:|->)\s?["']?([\w./\\@|=+\-]{2,200})""")
-"""A key and its value: `port=8443`, `"port": 8443`, `a -> b`."""
-_EXACT = re.compile(r"\d|[/\\|@_]|[a-z][A-Z]")
-"""What makes a value impossible to guess."""
-_VALUE_REACH = 200_000
-"""Characters of a text that are searched for values."""
-_FOUND: Memo[tuple[tuple[str, str], ...]] = Memo()
-
-
-def values_in(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the keys and exact values that a text states."""
-    known = _FOUND.get(text)
-    if known is None:
-        found = (match.groups() for match in _STATED.finditer(text, 0, _VALUE_REACH))
-        known = tuple((key, value) for key, value in found if _EXACT.search(value))
-        _FOUND.put(text, known)
-    return known
