@@ -55,9 +55,8 @@ def test_an_answer_that_counts_is_reserved_whole_and_one_that_does_not_gets_a_sm
     assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=5_000, target=5_000, most=5_000, answer=3_000)
     lowered = room(of, answer=3_000, size=8_000, lower_answer=True)
     assert lowered == Room(window=8_000, fits=7_000, target=7_000, most=8_000, answer=3_000, lowers=True)
-    assert room(of, answer=3_000, size=8_000, lower_large=True) == lowered
-    assert room(of, answer=131_072, size=8_000, lower_large=True).fits == 7_000
-    assert not room(of, answer=2_000, size=8_000, lower_large=True).lowers
+    assert room(of, answer=131_072, size=8_000, lower_answer=True).fits == 7_000
+    assert not room(of, answer=2_000, size=8_000, lower_answer=True).lowers
     of.learn_from_answer(MYSTERY, 6_000, 3_000, 8_000)
     assert room(of, answer=3_000, size=8_000) == Room(window=8_000, fits=7_000, target=7_000, most=8_000)
     assert room(of, answer=300, size=8_000).fits == 7_700

@@ -48,13 +48,6 @@ def outcome(settings):
     return result if isinstance(result, int) else (result.policy, bool(result.edits))
 
 
-def asked_answer(settings):
-    """Look at the answer that is asked for by a prompt that leaves no room for it, from a model that counts both."""
-    values = {"model": "claude-opus-4-1", "max_tokens": 450, "messages": [{"role": "user", "content": "x" * 1_700}]}
-    body = json.loads(fitted(settings, "messages", values).body)
-    return body["max_tokens"], len(body["messages"][0]["content"])
-
-
 LONG = [{"role": "user", "content": f"Line {i} of the talk. " * 20} for i in range(9)]
 NARROW = "meter: chars\nwindow: {size: 2000}\n"
 FITTED = ("fit", True)
@@ -88,11 +81,5 @@ GATEWAY = {
     ),
     "gateway.policy": (outcome, "warn", becomes(FITTED, ("warn", False)), NARROW),
     "gateway.rules": (outcome, [{"model": "gpt-*", "policy": "refuse"}], becomes(FITTED, 400), NARROW),
-    "gateway.lower_answer": (
-        asked_answer,
-        True,
-        lambda before, after: before[0] == 450 and before[1] < 1_700 == after[1] and after[0] == 300,
-        NARROW,
-    ),
 }
 """The look, the value, the effect and the rest of the file for each key."""

@@ -87,8 +87,7 @@ def plan(parsed: Parsed, settings: GatewaySettings, engine: Conversations, owner
         cap=settings.cap,
         limit=settings.limit,
         margin=settings.margin,
-        lower_answer=settings.lower_answer,
-        lower_large=True,
+        lower_answer=True,
     )
     given = parsed.input(pin=settings.pin, owner=owner)
     made = engine.plan(given, limits, rule.meter, settings.base(parsed.route))

@@ -81,8 +81,6 @@ class GatewaySettings:
     limit: int | None = None
     margin: float | str = 0
     """The share of the budget that stays free if the count is an estimate."""
-    lower_answer: bool = False
-    """Whether `max_tokens` may be lowered so that the required parts of the prompt fit."""
     pin: tuple[str, ...] = ()
     """Texts of messages that stay whole."""
     stable: bool = True

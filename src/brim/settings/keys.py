@@ -197,7 +197,6 @@ _SETTINGS = (
     _row("gateway.hosts", TEXTS, (), "Host names that clients may use, in addition to those of this machine."),
     _row("gateway.policy", choice(POLICIES), "fit", "What happens to a request that is too long."),
     _row("gateway.rules", rules(), (), "Settings for some models, keys or routes; the first match applies."),
-    _row("gateway.lower_answer", FLAG, False, "Whether `max_tokens` up to a quarter of the window may be lowered too."),
     _row("gateway.most_bytes", whole(1), 33_554_432, "The most bytes of a request body."),
     _row("gateway.most_connections", whole(1), 1_000, "The most client connections of a process."),
     _row("gateway.timeout", number(86_400), 600, "The most seconds to wait for upstream to answer, or for more data."),

@@ -64,9 +64,7 @@ class WindowLimits:
     spare: bool = True
     """Whether a request that must be cut leaves room for an answer of unknown length."""
     lower_answer: bool = False
-    """Whether the answer limit of a request may be lowered, so that the prompt has more room."""
-    lower_large: bool = False
-    """Whether it may be lowered if it is more than a quarter of the window."""
+    """Whether the answer limit of a request may be lowered if it is more than a quarter of the window."""
 
     @classmethod
     def of(cls, window: Window | None) -> WindowLimits:
@@ -77,7 +75,7 @@ class WindowLimits:
 
     def lowers(self, answer: int, size: int) -> bool:
         """Return whether the limit of an answer that counts in the window is lowered."""
-        return self.lower_answer or (self.lower_large and answer > size // _UNSURE)
+        return self.lower_answer and answer > size // _UNSURE
 
     def window(self, size: int) -> Window:
         """Return a window of this size, without the reserve if that would fill it."""
@@ -299,18 +297,20 @@ def _room(
         share = float(1 - fraction("safety_margin", limits.margin))
     if limits.limit is not None:
         most = limits.limit if most is None else min(limits.limit, most)
-    lowers = limits.lower_answer or (bool(counts) and limits.lowers(answer or 0, size))
-    reserves = _reserves(size, replace(limits, lower_answer=lowers), answer, counts)
+    lowers = bool(counts) and limits.lowers(answer or 0, size)
+    reserves = _reserves(size, limits, answer, counts, lowers=lowers)
     fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
     return Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None, lowers=lowers)
 
 
-def _reserves(size: int, limits: WindowLimits, answer: int | None, counts: bool | None) -> tuple[int, int, int]:
+def _reserves(
+    size: int, limits: WindowLimits, answer: int | None, counts: bool | None, *, lowers: bool
+) -> tuple[int, int, int]:
     """Return the tokens to leave free for the answer: by a request that fits, by a cut request, and at least."""
     spare = answer_room(size) if limits.spare else 0
     if answer is None or (answer >= size and not counts):
         return limits.reserve, limits.reserve or spare, limits.reserve
-    if limits.lower_answer or counts is False:
+    if lowers or counts is False:
         enough = min(answer, max(limits.reserve, answer_room(size)))
         return enough, enough, 0
     if counts is None:  # A server that counts the answer refuses once; from then on all of it is reserved.
