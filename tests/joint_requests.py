@@ -83,16 +83,10 @@ class Case:
             "fill": rng.choice(FILLS),
             "policy": rng.choice((*[POLICIES[0]] * 4, *POLICIES)),
             "history_priority": rng.choice(("high", "medium", "low", rng.randrange(6))),
-            "history_floor": rng.choice((0, 0, 0, rng.randrange(200), f"{rng.randrange(60)}%")),
-            "history_ceiling": rng.choice((None, None, None, 30 + rng.randrange(300), f"{20 + rng.randrange(80)}%")),
             "keep_tools": rng.choice(("all", "relevant")),
-            "tools_priority": rng.choice(("high", "low", "low")),
         }
-        floor, ceiling = options["history_floor"], options["history_ceiling"]
-        if type(floor) is type(ceiling) and float(str(floor).strip("%")) > float(str(ceiling).strip("%")):
-            options["history_floor"] = ceiling
         if kind in ("messages", "sections"):
-            options |= {"history_ceiling": None, "keep_tools": "all"}
+            options["keep_tools"] = "all"
         bigger = budget + rng.choice((1, 1, 2, 5, rng.randrange(1, 200)))
         return cls(seed, kind, history, sections[:leading], sections[leading:], tools, budget, bigger, options)
 
@@ -114,9 +108,8 @@ class Case:
     @property
     def shares(self) -> bool:
         """Whether anything is a share of the budget."""
-        own = (self.options["history_floor"], self.options["history_ceiling"])
-        sections = [amount for s in (*self.system, *self.user) for amount in (s.floor, s.ceiling)]
-        return any(isinstance(amount, str) for amount in (*own, *sections)) or self.options["keep_tools"] == "relevant"
+        amounts = [amount for s in (*self.system, *self.user) for amount in (s.floor, s.ceiling)]
+        return any(isinstance(amount, str) for amount in amounts) or self.options["keep_tools"] == "relevant"
 
 
 def _section(rng: random.Random, name: str) -> brim.Section:

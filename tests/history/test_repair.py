@@ -1,11 +1,10 @@
-"""Input that no provider would take: repaired or refused as asked, and the receipt says which."""
+"""Input that no provider would take: repaired, and the receipt says how."""
 
 import copy
 
 import pytest
 
 import brim
-from brim.errors import InvalidValue
 from brim.testing import CharMeter, PieceMeter
 from talk import (
     answer,
@@ -153,15 +152,6 @@ def test_what_was_repaired_away_is_accounted_for(format, messages, left, told):
 
 
 @BY_NAME
-def test_input_can_be_refused_instead_and_the_error_names_the_message(format, messages, left, told):
-    index, _, words = told[0]
-    with pytest.raises(InvalidValue) as caught:
-        fitted(messages, format, repair="error")
-    assert caught.value.place == f"messages[{index}]"
-    assert words in str(caught.value)
-
-
-@BY_NAME
 def test_it_is_repaired_however_the_messages_come(format, messages, left, told):
     history = brim.History(meter=PieceMeter(), format=format)
     for message in messages:
@@ -217,14 +207,13 @@ def test_calls_in_two_messages_of_the_model_may_be_answered_together():
         says(text("so")),
         user("go on"),
     ]
-    fitted = brim.fit_messages(messages, 1_000, meter=CharMeter(), format="anthropic", repair="error")
+    fitted = brim.fit_messages(messages, 1_000, meter=CharMeter(), format="anthropic")
     assert fitted.messages == messages
 
 
 @pytest.mark.parametrize(("format", "messages"), LEGAL)
-@pytest.mark.parametrize("repair", ["drop", "error"])
-def test_what_a_provider_takes_is_not_repaired(format, messages, repair):
-    got = fitted(messages, format, repair=repair)
+def test_what_a_provider_takes_is_not_repaired(format, messages):
+    got = fitted(messages, format)
     assert same(messages, got.messages)
     assert got.receipt.history["repairs"] == []
     assert not got.receipt.truncated
@@ -239,17 +228,6 @@ def test_a_call_that_is_answered_later_is_only_left_out_until_then():
     later = history.fit(1_000)
     assert later.messages[1] is messages[1]
     assert later.receipt.history["repairs"] == []
-
-
-def test_a_call_that_waits_is_refused_at_the_fit_and_not_before():
-    history = brim.History(meter=PieceMeter(), repair="error")
-    history.extend([user(), calling("a")])
-    with pytest.raises(
-        InvalidValue, match=r"^messages\[1\] must be legal for a provider: there is no result for the call 'a'"
-    ):
-        history.fit(1_000)
-    history.extend([result("a")])
-    assert len(history.fit(1_000).messages) == 3
 
 
 # --- what is left must be something that a provider takes

@@ -328,13 +328,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
             read_request(str(tmp_path / name))
 
 
-def test_what_is_broken_is_refused_where_repairs_are_not_wanted(read):
-    request = read('{"messages": [\n' + json.dumps(user()) + ",\n" + json.dumps(result("x")) + "]}")
-    assert request.fit(budget=90).receipt.history["repairs"][0]["index"] == 1
-    with pytest.raises(SourceError, match=r"request.json:3: messages\[1\] must be legal for a provider"):
-        request.fit(budget=90, repair="error")
-
-
 SMALL = {
     "openai": {"messages": [system(), user("task"), calling("a"), result("a", "r" * 90), user("end")], "tools": [TOOL]},
     "responses": {"input": [user(), item_call("a"), item_output("a", "r" * 90)], "instructions": "be brief"},

@@ -214,19 +214,6 @@ def test_every_message_is_counted_once():
     assert meter.asked == before
 
 
-# --- all or nothing
-
-
-def test_nothing_is_added_where_a_repair_is_refused():
-    turns = book_of([user(), calling("a"), result("a")], "openai", repair="error")
-    before = facts(turns)
-    with pytest.raises(InvalidValue, match=r"^messages\[4\]"):
-        turns.extend([user("fine"), result("x"), user("not reached")])
-    assert facts(turns) == before
-    turns.extend([user("fine")])
-    assert len(turns) == 4
-
-
 def test_messages_that_are_refused_do_not_settle_the_shape():
     history = brim.History(meter=CharMeter())
     history.extend([user("hi")])

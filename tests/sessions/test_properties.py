@@ -58,5 +58,6 @@ def check(talk, format):
     assert sum(status.categories.values()) == status.used == fitted.used <= status.peak
     assert fitted.receipt.used == fitted.used
     assert sum(part.used for part in fitted.receipt.parts) + fitted.receipt.joins == fitted.used
-    again = brim.fit_messages(fitted.messages, 10**9, format=format, meter="chars", repair="error")
+    again = brim.fit_messages(fitted.messages, 10**9, format=format, meter="chars")
     assert again.messages == fitted.messages
+    assert again.receipt.history["repairs"] == []

@@ -15,7 +15,7 @@ from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
 from brim.history.stable import LastFit, Stable, stable_mode
-from brim.history.turns import RepairMode, Turns
+from brim.history.turns import Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
 from brim.wire import Format, Wire, instructions
@@ -36,7 +36,6 @@ def fit_messages(
     fields: Mapping[str, Any] | None = None,
     stable: bool | Stable | None = None,
     format: Format | None = None,
-    repair: RepairMode = "drop",
     capture: bool = False,
     **options: Unpack[TurnOptions],
 ) -> Fitted:
@@ -54,7 +53,6 @@ def fit_messages(
         fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
         stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
         format: the format of the messages; without it, it is recognised.
-        repair: whether messages that no provider accepts are repaired by leaving them out, or refused.
         capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
         select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.
@@ -74,7 +72,7 @@ def fit_messages(
         DoesNotFit: the messages that always stay are bigger than the budget.
         InvalidValue: an argument or a message is invalid, or a name is unknown; the error names it.
     """
-    history = History(meter, model=model, stable=stable, format=format, repair=repair)
+    history = History(meter, model=model, stable=stable, format=format)
     history.extend(messages)
     return history.fit(budget, tools=tools, system=system, fields=fields, capture=capture, **options)
 
@@ -89,7 +87,6 @@ class History:
         model: str | None = None,
         stable: bool | Stable | None = None,
         format: Format | None = None,
-        repair: RepairMode = "drop",
     ) -> None:
         """Begin an empty history; the arguments are those of `fit_messages`.
 
@@ -101,7 +98,7 @@ class History:
         self._meter = DEFAULT if meter is None and model is None else name_of(meter)
         self.last = LastFit(stable_mode(stable))
         """What the last fit passes to the next."""
-        self.turns = Turns(meter_for(meter, model), format=format, repair=repair)
+        self.turns = Turns(meter_for(meter, model), format=format)
         """The messages, their tokens and their turns."""
         self._forms = Forms(self.turns)
         self._names = NameIndex(self.turns)

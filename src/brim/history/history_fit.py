@@ -453,8 +453,6 @@ class HistoryFit:
     def _drop_dangling(self) -> None:
         """Leave out calls that have no result."""
         forms, repairs = self.forms.dangling()
-        for repair in repairs if self.turns.repair == "error" else ():
-            self.turns.refuse(repair)
         self.repairs += repairs
         self.dangling = forms.keys()
         self._edit(forms)

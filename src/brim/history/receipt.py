@@ -125,7 +125,6 @@ class HistoryRecord:
             fields=self.before.get("fields"),
             options={
                 "format": turns.wire.name,
-                "repair": turns.repair,
                 **{name: getattr(options, name) for name in _VALUES},
                 "pin": None if callable(options.pin) or options.pin is None else sorted(options.pin, key=str),
                 "embed": options.embed is True,

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue
@@ -49,9 +49,6 @@ class Repair:
     raw: Any
     """The caller's message."""
 
-
-RepairMode = Literal["drop", "error"]
-"""Whether invalid messages are left out or raise an error."""
 
 _CHARS = 4
 """Characters of a token, roughly."""
@@ -97,12 +94,9 @@ def copied(value: Any) -> Any:
 class Turns:
     """The messages of a history, their tokens and their turns."""
 
-    def __init__(self, meter: BaseMeter, *, format: Format | None = None, repair: str = "drop") -> None:
-        if repair not in get_args(RepairMode):
-            raise InvalidValue("repair", repair, f"one of {', '.join(map(repr, get_args(RepairMode)))}")
+    def __init__(self, meter: BaseMeter, *, format: Format | None = None) -> None:
         self.meter = meter
         self.model = meter.model
-        self.repair = repair
         self.format = format
         self.source: list[Any] = []
         """The caller's messages; the list only grows."""
@@ -456,16 +450,12 @@ class Turns:
             self.noted.pop(gone, None)
 
     def _seat(self, at: int, bond: int | None) -> None:
-        """Note a result that must be moved next to its call.
-
-        Raises:
-            InvalidValue: it must be moved, and `repair` is `error`.
-        """
+        """Note a result that must be moved next to its call."""
         if bond is None or not self.wire.adjacent or at - bond <= 1:
             return
         if self.seams.is_late(self.messages, self._runs, bond, at):
             raw = self.messages[at].raw
-            self._record(Repair(self.indexes[at], "moved", "a result must follow its call", 0, raw))
+            self.repairs.append(Repair(self.indexes[at], "moved", "a result must follow its call", 0, raw))
 
     def _move(self, order: list[int]) -> None:
         """Reorder messages. A message only moves inside its turn."""
@@ -512,20 +502,7 @@ class Turns:
         """Record a problem; `raw` is the message after the repair."""
         units = self.chat.units(message)
         left = 0 if raw is None else self.chat.units(self.wire.read(raw, index))
-        self._record(Repair(index, "dropped" if raw is None else "changed", reason, units - left, message.raw))
-
-    def _record(self, repair: Repair) -> None:
-        self.refuse(repair)
-        self.repairs.append(repair)
-
-    def refuse(self, repair: Repair) -> None:
-        """Raise an error if `repair` is `error`.
-
-        Raises:
-            InvalidValue: it is; the error names the message and the problem.
-        """
-        if self.repair == "error":
-            raise InvalidValue(f"messages[{repair.index}]", repair.raw, f"legal for a provider: {repair.reason}")
+        self.repairs.append(Repair(index, "dropped" if raw is None else "changed", reason, units - left, message.raw))
 
 
 class MessageIndex:

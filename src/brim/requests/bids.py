@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
-from brim.amounts import of_budget, units_or_share
 from brim.errors import DoesNotFit
 from brim.history.history import History
 from brim.history.history_fit import HistoryFit
 from brim.history.options import Options
-from brim.requests.request import RequestTerms
+from brim.receipts.section import Priority
 from brim.requests.tool_relevance import OfferedTools
 from brim.sections.allocation import Claim
 from brim.sections.bidding import Proposal, Proposals
@@ -46,8 +44,8 @@ class Bids:
     options: Options
     extra: Mapping[str, int]
     """Other tokens that are counted with the history: the tools, if all stay, and the framing of the reply."""
-    terms: RequestTerms
-    budget: int
+    rank: int
+    """The priority of the turns that do not always stay."""
     tools: OfferedTools | None = None
     """The tools, if some may be left out."""
     alone: bool = False
@@ -60,39 +58,21 @@ class Bids:
     """Tokens of the turns that always stay."""
     always: list[int] = field(init=False)
     """The turns that always stay."""
-    ceiling: int | None = field(init=False, default=None)
-    """The maximum tokens of the turns."""
     tools_of_pinned: frozenset[int] = field(init=False, default=frozenset())
     """The tools that are called by the turns that always stay."""
     pinned: PinnedTurns = field(init=False)
     others: OtherTurns = field(init=False)
     offered: ToolsBidder = field(init=False)
-    fits: dict[tuple[int, frozenset[int]], TurnsProposal] = field(init=False, default_factory=dict)
-    """The fits so far, by room and by the tools that are already paid for."""
+    fits: dict[int, TurnsProposal] = field(init=False, default_factory=dict)
+    """The fits so far, by room."""
 
     def __post_init__(self) -> None:
         system = self.history.turns.fixed
         self.fixed = sum(self.extra.values()) + system
         self.total, self.essential, self.always = self.history.demand(self.options)
-        if self.terms.history_ceiling is not None:
-            ceiling = of_budget(units_or_share("history_ceiling", self.terms.history_ceiling), self.budget)
-            self.ceiling = max(0, int(ceiling) - system)
         self.tools_of_pinned = self._called(self.always)
-        self.pinned, self.others = PinnedTurns(self), OtherTurns(self, self.terms.history_rank)
-        self.offered = ToolsBidder(self, self.terms.tools_rank)
-
-    @property
-    def wanted(self) -> int:
-        """Tokens of all turns, or the ceiling if that is less."""
-        return self.total if self.ceiling is None else min(self.total, self.ceiling)
-
-    @property
-    def floor(self) -> int | Fraction:
-        """Tokens that are reserved for turns, besides those that always stay."""
-        if not self.terms.history_floor:
-            return 0
-        floor = of_budget(units_or_share("history_floor", self.terms.history_floor), self.budget)
-        return max(floor - self.history.turns.fixed - self.essential, 0)
+        self.pinned, self.others = PinnedTurns(self), OtherTurns(self, self.rank)
+        self.offered = ToolsBidder(self, max(Priority.LOW, self.rank + 1))
 
     @property
     def pinned_tools(self) -> int:
@@ -126,7 +106,7 @@ class Bids:
             proposal = proposals.get(bidder)
             if isinstance(proposal, TurnsProposal) and proposal.fit is not None:
                 return proposal
-        return self.within(self.room(proposals), proposals)
+        return self.within(self.room(proposals))
 
     def whole(self, budget: int) -> TurnsProposal:
         """Return the proposal that keeps the whole history, which must fit the budget."""
@@ -147,26 +127,25 @@ class Bids:
         """Return the tools that are offered."""
         return self.tools_of_pinned | self.kept(proposals).called | self.chosen(proposals)
 
-    def within(self, room: int, proposals: Proposals) -> TurnsProposal:
+    def within(self, room: int) -> TurnsProposal:
         """Return the turns that fit into `room` tokens together with the tools that they call.
 
         Raises:
             DoesNotFit: the turns that always stay are bigger.
         """
-        paid = self.chosen(proposals) if self.offered.first else frozenset()
-        if (room, paid) not in self.fits:
-            self.fits[room, paid] = self._within(room, paid)
-        return self.fits[room, paid]
+        if room not in self.fits:
+            self.fits[room] = self._within(room)
+        return self.fits[room]
 
     def _plan(self, budget: int) -> HistoryFit:
         return self.history.plan(budget, self.extra, self.options, self.history.stable, shares=self.alone)
 
-    def _within(self, room: int, paid: frozenset[int]) -> TurnsProposal:
+    def _within(self, room: int) -> TurnsProposal:
         reserved = frozenset[int]()
         while True:
-            fit = self._plan(self.fixed + max(0, room - self._cost(reserved - paid)))
+            fit = self._plan(self.fixed + max(0, room - self._cost(reserved)))
             called = self._called(fit.kept_turns())
-            used = fit.used - self.fixed + self._cost(called - paid)
+            used = fit.used - self.fixed + self._cost(called)
             if used <= room:
                 return TurnsProposal(used, used, fit=fit, called=called)
             if called <= reserved:
@@ -192,11 +171,7 @@ class RequestBidder:
     kind: str = "messages"
     required: bool = False
     cuttable: bool = False
-
-    @property
-    def ceiling(self) -> int | None:
-        """The maximum tokens of all turns."""
-        return self.bids.ceiling
+    ceiling: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -216,20 +191,17 @@ class PinnedTurns(RequestBidder):
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
         """Return the claim on the budget; these turns can be cut, but not dropped."""
         bids, paid = self.bids, self.bids.pinned_tools
-        wanted = min(bids.essential, bids.wanted)
-        least = bids.least() if self.tight or wanted < bids.essential else wanted
-        if wanted < least:
-            return Claim(0, 1, 0, self.rank, True)
-        return Claim(wanted + paid, least + paid, least + paid, self.rank, True)
+        least = paid + (bids.least() if self.tight else bids.essential)
+        return Claim(self.size, least, least, self.rank, True)
 
-    def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
+    def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:  # noqa: ARG002 - these turns come first
         """Return what to keep within `grant` tokens; turns that stay whole are not fitted here."""
         bids = self.bids
         turns = grant - bids.pinned_tools
-        if turns >= min(bids.essential, bids.wanted):
+        if turns >= bids.essential:
             return TurnsProposal(grant, grant)
         try:
-            kept = bids.within(turns, proposals)
+            kept = bids.within(turns)
         except DoesNotFit:
             return TurnsProposal()
         return TurnsProposal(grant, grant, fit=kept.fit, called=kept.called)
@@ -245,16 +217,14 @@ class OtherTurns(RequestBidder):
 
     def claim(self, toll: int) -> Claim:  # noqa: ARG002 - messages have no separator
         """Return the claim on the budget, including the tools that these turns may call."""
-        bids = self.bids
-        wanted = max(0, bids.wanted - bids.essential)
-        wanted += bids.calls if wanted else 0
-        return Claim(wanted, 1, min(bids.floor, wanted), self.rank, elastic=True)
+        wanted = self.size + (self.bids.calls if self.size else 0)
+        return Claim(wanted, 1, 0, self.rank, elastic=True)
 
     def propose(self, grant: int, proposals: Proposals) -> TurnsProposal:
         """Return what to keep within `grant` tokens, together with the turns that always stay."""
         bids, pinned = self.bids, self.bids.room(proposals)
         try:
-            kept = bids.within(pinned + grant, proposals)
+            kept = bids.within(pinned + grant)
         except DoesNotFit:
             return TurnsProposal()
         assert kept.fit is not None
@@ -272,11 +242,6 @@ class ToolsBidder(RequestBidder):
     kind: str = "tools"
 
     @property
-    def first(self) -> bool:
-        """Whether tools are chosen before the other turns of the history."""
-        return self.rank <= self.bids.others.rank
-
-    @property
     def size(self) -> int:
         """Tokens of all of them."""
         return 0 if self.bids.tools is None else self.bids.tools.counts.total
@@ -289,8 +254,6 @@ class ToolsBidder(RequestBidder):
         rest = [units for index, units in enumerate(tools.counts.each) if index not in pinned]
         taken = tools.counts.once + tools.cost(pinned)
         wanted = sum(rest)
-        if tools.ceiling is not None:
-            wanted = min(wanted, max(0, tools.ceiling - taken))
         reserved = min(max(tools.floor - taken, 0), wanted)
         return Claim(wanted, max(1, min([wanted, *rest])), reserved, self.rank, elastic=True)
 
@@ -299,7 +262,6 @@ class ToolsBidder(RequestBidder):
         bids, tools = self.bids, self.bids.tools
         if tools is None:
             return ToolsProposal()
-        paid = bids.tools_of_pinned if self.first else bids.tools_of_pinned | bids.kept(proposals).called
-        chosen = tools.best(grant, paid)
+        chosen = tools.best(grant, bids.tools_of_pinned | bids.kept(proposals).called)
         load = tools.cost(chosen)
         return ToolsProposal(load, load, chosen=chosen)

@@ -6,16 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
-from brim.amounts import Amount
 from brim.errors import InvalidType, InvalidValue
 from brim.history.history import History, Tools
 from brim.history.options import Options, TurnOptions
-from brim.history.turns import RepairMode
 from brim.meter import Meter, catalogue
 from brim.meter.window import Window, budget_of
 from brim.receipts.receipt import Fill, Policy
 from brim.receipts.section import PriorityName, Section
-from brim.requests.request import KeepTools, Request, RequestTerms
+from brim.requests.request import KeepTools, Request
 from brim.requests.request_fit import RequestFit
 from brim.sections.draft import Summaries
 from brim.sections.fit import check
@@ -40,15 +38,9 @@ def fit_request(
     model: str | None = None,
     format: Format | None = None,
     history_priority: PriorityName | int = "high",
-    history_floor: Amount = 0,
-    history_ceiling: Amount | None = None,
-    tools_priority: PriorityName | int = "low",
-    tools_floor: Amount = "20%",
-    tools_ceiling: Amount | None = None,
     separator: str = "\n\n",
     fill: Fill = "order",
     policy: Policy = "truncate_then_continue",
-    repair: RepairMode = "drop",
     capture: bool = False,
     **turns: Unpack[TurnOptions],
 ) -> Request:
@@ -63,21 +55,16 @@ def fit_request(
         user: the user's message that ends the request: a text that is required, or sections.
         tools: the tool definitions.
         fields: the other fields of the body, such as `response_format`; those that the model sees are counted.
-        keep_tools: `all`, or `relevant`: those that the messages call, then the most relevant to the question.
+        keep_tools: `all`, or `relevant`: those that the messages call, then the most relevant to the question, for
+            which a fifth of the budget is reserved.
         budget: tokens, or a window; by default the window of `model`.
         meter: a meter, the name of one, or a function from text to a number.
         model: the model whose meter is used, and which is set in the body.
         format: the provider's format; by default that of the messages or of the model.
         history_priority: the priority of turns that do not always stay.
-        history_floor: tokens, or a share of the budget, reserved for the messages.
-        history_ceiling: the maximum for the messages.
-        tools_priority: for `relevant`, the priority of tools that no message calls.
-        tools_floor: for `relevant`, tokens or a share of the budget reserved for tools.
-        tools_ceiling: for `relevant`, the maximum for tools, except those that are called.
         separator: the text between two sections.
         fill: whether parts of one priority are served in `order` or in `fair` shares.
         policy: what happens if a part does not fit, as in `fit`.
-        repair: what to do with messages that no provider accepts: leave them out (`drop`) or raise an error (`error`).
         capture: whether the receipt's JSON contains texts and messages, so that the fit can be replayed from it.
         turns: the options of `fit_messages`. A `summarise` function is also used for sections with
             `overflow="summarise"`.
@@ -89,7 +76,7 @@ def fit_request(
     leading, ending = _sections("system", system), _sections("user", user)
     options = {"separator": separator, "fill": fill, "policy": policy}
     check([*leading, *ending], options)
-    history = _history(messages, meter, model, format, repair)
+    history = _history(messages, meter, model, format)
     _check_fields(fields, history.turns.wire)
     summaries = Summaries(turns.get("summarise"))
     if not len(history):
@@ -105,15 +92,8 @@ def fit_request(
         history=history,
         tools=tools,
         fields=fields,
-        terms=RequestTerms(
-            history_priority=history_priority,
-            history_floor=history_floor,
-            history_ceiling=history_ceiling,
-            keep_tools=keep_tools,
-            tools_priority=tools_priority,
-            tools_floor=tools_floor,
-            tools_ceiling=tools_ceiling,
-        ),
+        keep_tools=keep_tools,
+        history_priority=history_priority,
         turn_options=Options.of("fit_request", turns),
         model=model or history.model,
     ).request()
@@ -136,7 +116,6 @@ def _history(
     meter: Meter | str | Callable[[str], int] | None,
     model: str | None,
     format: Format | None,
-    repair: RepairMode,
 ) -> History:
     """Return the history of the messages; a `History` is used as it is."""
     if isinstance(messages, History):
@@ -150,7 +129,7 @@ def _history(
         return messages
     if format is None and not len(messages):
         format = _format_of(model)
-    history = History(meter, model=model, format=format, repair=repair)
+    history = History(meter, model=model, format=format)
     history.extend(messages)
     return history
 

@@ -7,12 +7,11 @@ and counted as a whole, in the way the provider counts it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
-from brim.amounts import of_budget, units_or_share
-from brim.errors import BrimError
+from brim.errors import BrimError, InvalidValue, check_choice
 from brim.history.history import History
 from brim.history.options import Options
 from brim.history.result import Fitted
@@ -20,9 +19,9 @@ from brim.meter.chat import RequestCounter, request_counts
 from brim.meter.schemas import ToolCounts
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt, losses
-from brim.receipts.section import Section
+from brim.receipts.section import PriorityName, Section
 from brim.requests.bids import Bids
-from brim.requests.request import Request, RequestTerms
+from brim.requests.request import KeepTools, Request
 from brim.requests.tool_relevance import OfferedTools, functions_of, relevant_order
 from brim.sections.bidding import Bidder, Bidding, Fit, Proposals
 from brim.sections.draft import Draft, Summaries
@@ -31,6 +30,9 @@ from brim.wire import definitions
 from brim.wire.base import value_at
 from brim.wire.remainder import shown_fields
 from brim.wire.values import json_of
+
+_TOOLS = 5
+"""A fifth of the budget is reserved for tools that are chosen by relevance."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +46,8 @@ class RequestFit(Fit):
     tools: Sequence[Any] | None
     fields: Mapping[str, Any] | None
     """The other fields of the body."""
-    terms: RequestTerms
+    keep_tools: KeepTools
+    history_priority: PriorityName | int
     turn_options: Options
     pages: dict[str, list[Draft]] = field(init=False)
     """The sections of the system prompt and of the user's message."""
@@ -55,8 +58,15 @@ class RequestFit(Fit):
     count_of_fields: tuple[int, bool] = field(init=False)
     """Tokens of the other fields, and whether they are exact."""
     bids: Bids = field(init=False)
+    _rank: int = field(init=False)
+    """The priority of the turns that do not always stay."""
 
     def __post_init__(self) -> None:
+        check_choice("keep_tools", self.keep_tools, get_args(KeepTools))
+        try:
+            self._rank = Section("history", "", priority=self.history_priority).rank
+        except InvalidValue as error:
+            raise type(error)("history_priority", error.value, error.expected) from error
         chat, separator = self.history.turns.chat, self.options["separator"]
         self.pages = {
             page: [Draft.of(section, self.meter, self.budget, self.summaries, higher=False) for section in sections]
@@ -88,7 +98,7 @@ class RequestFit(Fit):
         whole = self._all_whole()
         if whole is not None:
             return whole, self.count(whole)
-        if self.terms.keep_tools == "relevant" and self.tools:
+        if self.keep_tools == "relevant" and self.tools:
             self.bids = self._bids(relevant=True)
         bidding = Bidding(whole=self, bidders=self._bidders(), toll=self.toll)
         must = sum([draft.wanted + self.toll for draft in self._live() if draft.required])
@@ -144,28 +154,22 @@ class RequestFit(Fit):
                 **other,
                 "reply": self.history.turns.chat.framing.reply,
             },
-            terms=self.terms,
-            budget=self.budget,
+            rank=self._rank,
             tools=self._offered() if relevant else None,
             alone=not self._live() and not relevant,
         )
 
     def _offered(self) -> OfferedTools:
-        tools, counts, terms = self.tools or (), self.counts_of_tools, self.terms
+        tools, counts = self.tools or (), self.counts_of_tools
         assert counts is not None
         instructions = "\n".join([draft.text for draft in self._live("system")])
-        ceiling = None
-        if terms.tools_ceiling is not None:
-            ceiling = int(of_budget(units_or_share("tools_ceiling", terms.tools_ceiling), self.budget))
         return OfferedTools(
             functions=functions_of(tools),
             counts=counts,
             order=relevant_order(
                 tools, self.history, self._question(), self.turn_options.embed, instructions=instructions
             ),
-            rank=terms.tools_rank,
-            floor=of_budget(units_or_share("tools_floor", terms.tools_floor), self.budget),
-            ceiling=ceiling,
+            floor=self.budget // _TOOLS,
         )
 
     def _question(self) -> str | None:
@@ -178,9 +182,7 @@ class RequestFit(Fit):
     def _all_whole(self) -> Proposals | None:
         """Return all parts whole, or `None` if one exceeds its ceiling or together they exceed the budget."""
         bids, live = self.bids, self._live()
-        if bids.wanted < bids.total or any(draft.wanted < draft.size for draft in live):
-            return None
-        if self.terms.keep_tools == "relevant" and self.terms.tools_ceiling is not None and self.tools:
+        if any(draft.wanted < draft.size for draft in live):
             return None
         rest = bids.fixed + bids.total
         if far_over(live, rest, self.budget):
@@ -212,7 +214,7 @@ class RequestFit(Fit):
         bids = self.bids
         tools = 0 if bids.tools is None else bids.tools.used(bids.tools_of_pinned)
         required = {draft: draft.whole() for draft in self._live() if draft.required}
-        return bids.fixed + min(bids.essential, bids.wanted) + tools + self._pages_count(required)
+        return bids.fixed + bids.essential + tools + self._pages_count(required)
 
     def extras(self) -> dict[str, int]:
         """Return the tokens in addition to the required parts, by name."""
@@ -291,13 +293,16 @@ class RequestFit(Fit):
     def _receipt(self, fitted: Fitted, proposals: Proposals, used: int) -> Receipt:
         """Return the receipt: the parts in the order of the page."""
         bids, messages = self.bids, fitted.receipt
-        rank = self.terms.history_rank
-        turns = [part if part.required else part._replace(priority=rank) for part in messages.parts]
+        turns = [part if part.required else part._replace(priority=self._rank) for part in messages.parts]
+        if self.keep_tools == "relevant" and bids.tools is None:
+            names = tuple([", ".join(own) for own in functions_of(self.tools or ())])
+            kept = ("whole",) * len(names)
+            turns = [part._replace(entry_states=kept, ids=names) if part.name == "tools" else part for part in turns]
         tools = []
         if bids.tools is not None:
             written, offer = json_of(list(self.tools or ()), "tools"), proposals.get(bids.offered)
             dropped = offer.reason if offer is not None and not bids.chosen(proposals) else ""
-            tools = [bids.tools.part(bids.kept_tools(proposals), written, dropped)]
+            tools = [bids.tools.part(bids.kept_tools(proposals), bids.offered.rank, written, dropped)]
         system, user = ([draft.part(proposals.get(draft)) for draft in drafts] for drafts in self.pages.values())
         parts = (*system, *tools, *turns, *user)
         upper = used
@@ -332,7 +337,12 @@ class RequestFit(Fit):
             model=self.model,
             tools=self.tools,
             fields=self.fields,
-            options={**messages.options, **self.options, **asdict(self.terms)},
+            options={
+                **messages.options,
+                **self.options,
+                "keep_tools": self.keep_tools,
+                "history_priority": self.history_priority,
+            },
             summaries=dict(self.summaries.texts),
         )
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from operator import mul
 from typing import Any
@@ -130,12 +129,8 @@ class OfferedTools:
     counts: ToolCounts
     order: Sequence[int]
     """The tools, the most relevant first."""
-    rank: int
-    """Their priority."""
-    floor: int | Fraction
+    floor: int
     """Tokens that are reserved for them."""
-    ceiling: int | None
-    """The maximum tokens, except for tools that are called."""
 
     def cost(self, tools: Collection[int]) -> int:
         """Return the tokens of some tools, without the tokens that are added once if there are any tools."""
@@ -159,11 +154,12 @@ class OfferedTools:
                 left -= units
         return frozenset(chosen)
 
-    def part(self, kept: Collection[int], written: str, dropped: str) -> Part:
+    def part(self, kept: Collection[int], rank: int, written: str, dropped: str) -> Part:
         """Return the tools' part of the receipt; each tool is an entry.
 
         Args:
             kept: the tools that are offered.
+            rank: their priority.
             written: all tools as one text, for the handle.
             dropped: why only called tools are offered; empty if other tools are offered too.
         """
@@ -171,21 +167,20 @@ class OfferedTools:
         whole = len(kept) == len(self.functions)
         state: State = "whole" if whole else "cut" if kept else "dropped"
         entries = tuple(["whole" if index in kept else "dropped" for index in range(len(self.functions))])
-        wanted = size if self.ceiling is None else min(size, self.ceiling)
         unit = "tools" if len(self.functions) > 1 else "tool"
         reason = f"the {len(kept):,} of {len(self.functions):,} {unit} that are called or the most relevant"
         return Part(
             "tools",
             state,
-            self.rank,
+            rank,
             False,
             size,
-            max(wanted, used),
+            size,
             used,
             used,
             "all of them fit" if whole else dropped or reason,
             handle(written),
-            self.ceiling,
+            None,
             entries,
             tuple([", ".join(own) for own in self.functions]),
         )

@@ -233,13 +233,10 @@ class Bidding:
         name, ceiling, size = bidder.name, bidder.ceiling or 0, bidder.size
         found = self._least_budget(max(size, self.whole.budget + 1))
         enough = found if isinstance(found, int) else None
-        section = bidder.kind == "section"
-        what = f"the required section {name!r} has" if section else f"the {name} have"
-        advice = f"Raise its ceiling to {size:,}" if section else f"Raise history_ceiling by {size - ceiling:,}"
-        advice += f" or the budget to {enough:,}" if enough else ""
+        advice = f"Raise its ceiling to {size:,}" + (f" or the budget to {enough:,}" if enough else "")
         return DoesNotFit(
-            f"the prompt does not fit: {what} {size:,} {self.whole.meter.unit} and cannot be cut to the ceiling of"
-            f" {ceiling:,}. {advice}, or shorten it.",
+            f"the prompt does not fit: the required section {name!r} has {size:,} {self.whole.meter.unit} and cannot be"
+            f" cut to the ceiling of {ceiling:,}. {advice}, or shorten it.",
             needed=enough or size,
             available=self.whole.budget if enough else ceiling,
             parts={name: size},
