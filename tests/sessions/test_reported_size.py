@@ -26,7 +26,7 @@ TOOLS = [
 
 
 def size(counted, reported, meter="claude-sonnet-4-5"):
-    return ReportedSize.of([counted, reported, 0], brim.meter(meter))
+    return ReportedSize.of([counted, reported], brim.meter(meter))
 
 
 def test_a_prompt_within_its_budget_is_within_what_it_may_take():

@@ -110,13 +110,8 @@ def _head(out: Console, row: SessionUse) -> None:
         soft_wrap=True,
     )
     if status["reported"] is not None:
-        out.print(f"the provider counted {status['reported']:,} for the last prompt", soft_wrap=True)
-    if status.get("cleared") or status.get("compacted"):
-        times = counted(status["compacted"], "time")
-        cleared = (
-            f"the provider cleared {status['cleared']:,} of the last prompt and compacted the conversation {times}"
-        )
-        out.print(cleared, soft_wrap=True)
+        cached = "" if status.get("cached") is None else f", {status['cached']:,} of them from its cache"
+        out.print(f"the provider counted {status['reported']:,} for the last prompt{cached}", soft_wrap=True)
     if (regret := status.get("regret", {})).get("calls"):
         out.print(_regret(regret, status["unit"]), style="yellow", soft_wrap=True)
     if status["used"] >= status["warning"]:

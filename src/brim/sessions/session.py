@@ -467,10 +467,10 @@ class Session:
         self.make(lambda step: step.learn(told))
         return told
 
-    def measure(self, counted: int, reported: int, cleared: int) -> None:
+    def measure(self, counted: int, reported: int) -> None:
         """Correct the following counts by what the provider reported for a prompt; it is logged with the next one."""
         with self._lock:
-            self._state.counts.measured = [counted, reported, cleared]
+            self._state.counts.measured = [counted, reported]
 
     @property
     def measured(self) -> bool:

@@ -268,14 +268,13 @@ class SessionStep:
     def learn(self, usage: ReportedUsage) -> None:
         """Correct the following counts by reported usage."""
         state, counts = self.state, self.state.counts
-        counts.cleared, counts.compacted = usage.cleared, counts.compacted + usage.compacted
-        if usage.read is not None:
-            counts.reported = usage.read
+        if usage.prompt is not None:
+            counts.reported, counts.cached = usage.prompt, usage.cached
             if state.last is not None:
-                counts.measured = [state.last.counted, usage.read, usage.cleared]
+                counts.measured = [state.last.counted, usage.prompt]
                 counts.peak = max(counts.peak, corrected(state.last.counted, state.reported))
-            if usage.read >= state.settings.window.warning:
-                self.warn(usage.read)
+            if usage.prompt >= state.settings.window.warning:
+                self.warn(usage.prompt)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
         if usage.passes == 1:
             del body["passes"]

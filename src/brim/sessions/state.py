@@ -39,8 +39,10 @@ class Counts:
     """Whether the last prompt was at or above the warning line."""
     reported: int | None = None
     """Tokens of the last prompt as the provider counted them."""
+    cached: int | None = None
+    """Those of them that were read from its cache."""
     measured: Sequence[int] = ()
-    """The last prompt that the provider counted: its tokens by brim's meter, by the provider, and those cleared."""
+    """The last prompt that the provider counted: its tokens by brim's meter, and by the provider."""
     wait: int = 0
     """The history size from which a summary is tried again, after one that saved nothing."""
     cut: int = 0
@@ -49,10 +51,6 @@ class Counts:
     """Tokens that the kept cut saves."""
     ceiling: int | None = None
     """The most tokens of a prompt after a provider refused one."""
-    cleared: int = 0
-    """Tokens of the last prompt that the provider cleared before the model read it."""
-    compacted: int = 0
-    """How often the provider has compacted the conversation."""
     regret: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """By number of the cut: calls that were repeated because the cut had removed their results, and their tokens."""
 

@@ -31,6 +31,8 @@ class Status:
     """The most tokens of any prompt, corrected by reported usage."""
     reported: int | None
     """Tokens of the last prompt as the provider counted them; `None` if unknown."""
+    cached: int | None
+    """Those of them that were read from the provider's cache; `None` if unknown."""
     warnings: int
     """How often the warning line was crossed from below."""
     compactions: int
@@ -41,10 +43,6 @@ class Status:
     prompts: int
     messages: int
     """All messages of the session."""
-    cleared: int = 0
-    """Tokens of the last prompt that the provider cleared before the model read it."""
-    compacted: int = 0
-    """How often the provider has compacted the conversation."""
     regret: Mapping[str, Any] = field(default_factory=dict)
     """Calls that were repeated because a cut had removed their results, their tokens, and both by cut."""
     categories: Mapping[str, int] = field(default_factory=dict)

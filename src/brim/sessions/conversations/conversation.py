@@ -333,9 +333,9 @@ class Conversation:
         step.lines.append(("prompt", {**status, **receipt}))
         step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 
-    def report(self, request: FittedRequest, tokens: int, cleared: int) -> None:
-        """Record the tokens that the provider reported for the newest prompt, and those that it cleared first."""
-        self.session.measure((request.used or 0) - request.correction, tokens, cleared)
+    def report(self, request: FittedRequest, tokens: int) -> None:
+        """Record the tokens that the provider reported for the newest prompt."""
+        self.session.measure((request.used or 0) - request.correction, tokens)
 
     def refused(self, overflow: Overflow) -> None:
         """Log that the newest prompt was refused as too long; later ones stay below its size."""

@@ -313,7 +313,7 @@ class Conversations:
         overflow = plan.believed(request, overflow)
         window = request.room.window if request.room is not None else None
         if request.report is not None:
-            request.report(request, overflow.sent or 0, 0)
+            request.report(request, overflow.sent or 0)
         self.windows.refused(plan.scope, overflow, request.used or 0, window)
 
     def _shrunk(
@@ -330,7 +330,7 @@ class Conversations:
         if request.report is None and told.sent and again.room is not None:  # Its window was unknown.
             conversation = self._find(request.input, _key(request.input), name, again, again.room)
             name = conversation.name
-            conversation.report(request, told.sent, 0)
+            conversation.report(request, told.sent)
         made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow))
         made.retried = True
         return made
@@ -342,12 +342,11 @@ class Conversations:
         if conversation is not None:
             with conversation.lock:
                 conversation.answered(request, usage)
-        told = reported(usage)
-        if told.sent is None:
+        tokens = reported(usage).prompt
+        if tokens is None:
             return
-        tokens = told.read or 0
         if request.report is not None:
-            request.report(request, tokens, told.cleared)
+            request.report(request, tokens)
         self.windows.record_accepted(plan.scope, request.used or 0, tokens)
         if request.room is not None and request.answer is None:
             self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)

@@ -60,8 +60,8 @@ class FittedRequest:
     """The answer limit to send instead of the caller's; `None` leaves it unchanged."""
     retried: bool = False
     """Whether an earlier form of the request was refused."""
-    report: Callable[[FittedRequest, int, int], None] | None = field(default=None, repr=False)
-    """Records the tokens that the provider reported for it, and those that it cleared, to correct the next count."""
+    report: Callable[[FittedRequest, int], None] | None = field(default=None, repr=False)
+    """Records the tokens that the provider reported for it, to correct the next count."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
 

@@ -30,18 +30,15 @@ class ReportedSize:
     reported: int
     scale: BaseMeter
     """The meter that counted it."""
-    cleared: int = 0
-    """Tokens that the provider cleared before it counted; it will also clear them from the next prompt."""
 
     @classmethod
     def of(cls, measured: Sequence[int], scale: BaseMeter) -> ReportedSize | None:
-        """Return the size in these numbers: counted, reported, cleared; `None` if they cannot be of the same prompt."""
+        """Return the size in these numbers: counted and reported; `None` if they cannot be of the same prompt."""
         if not measured or scale.unit not in TOKENS:
             return None
-        counted, reported, cleared = measured
-        sent = reported + cleared
-        possible = 0 < counted <= sent * PLAUSIBLE and sent <= counted * PLAUSIBLE
-        return cls(counted=counted, reported=reported, cleared=cleared, scale=scale) if possible else None
+        counted, reported = measured
+        possible = 0 < counted <= reported * PLAUSIBLE and reported <= counted * PLAUSIBLE
+        return cls(counted=counted, reported=reported, scale=scale) if possible else None
 
     @property
     def agrees(self) -> bool:
@@ -49,7 +46,7 @@ class ReportedSize:
 
         A lower report omits something; for example, a proxy may omit cached tokens.
         """
-        return self.scale.exact and self.reported <= self.counted and not self.cleared
+        return self.scale.exact and self.reported <= self.counted
 
     def corrected(self, tokens: int) -> int:
         """Return the count of a prompt that shares most of its content with this one, as the provider would count."""
