@@ -158,7 +158,6 @@ def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log)
     smaller = request.refused({"error": {"code": "context_length_exceeded", "message": "too long"}})
     assert 250 < smaller.used <= request.used * 0.75
     assert legal(smaller.messages)
-    assert engine.windows.learned(LearningScope("gpt-4o")) is None
 
 
 @LOGS

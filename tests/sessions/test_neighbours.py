@@ -20,15 +20,13 @@ def test_a_client_that_names_many_models_makes_nobody_forget():
     assert engine.windows.learned(kept).size == 4_000
 
 
-def refused(message, *, model="mystery-1", turns=40, took=0, **more):
+def refused(message, *, model="mystery-1", turns=40, **more):
     """Return what a refusal teaches, and the plan of the next request."""
     engine = Conversations(model=model, meter="o200k_base", log=False)
     request = RequestInput(messages=history(turns), model=model, format="openai", **more)
     plan = engine.plan(request)
     made = engine.fit(request, plan)
     made.before = made.before or engine.count(request, plan).tokens
-    if took:
-        engine.windows.record_accepted(plan.scope, took, took)
     engine.refused(made, is_overflow({"error": {"message": message}}), plan)
     return engine.windows.learned(plan.scope)
 
@@ -41,7 +39,6 @@ def test_a_limit_is_believed_if_it_can_be_the_window():
     size = size or Conversations(meter="o200k_base", window=90_000).request(history(40), model="mystery-1").used
     told = LIMIT.format(limit=size - 200, sent=size + 20)
     assert refused(told).size == size - 200
-    assert refused(told, took=size - 100) is None or refused(told, took=size - 100).size is None
     assert refused(LIMIT.format(limit=40, sent=size)) is None or refused(LIMIT.format(limit=40, sent=size)).size is None
     for impossible in ((200_000, 250_000), (30, 60), (size + 50, size + 10)):
         learned = refused(LIMIT.format(limit=impossible[0], sent=impossible[1]))

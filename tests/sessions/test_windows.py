@@ -122,16 +122,6 @@ def test_after_a_refusal_without_numbers_no_prompt_is_as_long_as_the_refused_one
     assert room(of, size=size).fits == before
 
 
-def test_a_prompt_shorter_than_one_that_was_accepted_was_refused_for_another_reason():
-    of = windows()
-    of.refused(MYSTERY, Overflow(reason="too long"), 256, 4_000)
-    of.record_accepted(MYSTERY, 3_000)
-    of.refused(MYSTERY, Overflow(reason="too long"), 2_900, 4_000)
-    assert room(of, size=4_000).fits == 4_000
-    of.refused(MYSTERY, Overflow(reason="too long"), 3_200, 4_000)
-    assert room(of, size=4_000).fits == 3_000
-
-
 def test_servers_are_asked_for_their_windows_and_again_after_ten_minutes():
     clock = Clock()
     of = windows(clock=clock)

@@ -7,7 +7,7 @@ All stores index the terms of `brim.meter.words`, so a query finds the same text
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
@@ -26,7 +26,6 @@ RANKED = 100
 _EXCERPT = 200
 """Characters of an excerpt."""
 
-_PIECE = re.compile(r"\S+")
 _BLANK = re.compile(r"[\s\0]+")
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -69,33 +68,11 @@ def ranked(texts: Sequence[str], rarity: Mapping[str, float]) -> list[float]:
     return found
 
 
-def excerpt(text: str, wanted: list[str]) -> str:
+def excerpt(text: str, wanted: Sequence[str]) -> str:
     """Return the excerpt of a text with the most wanted words, on one line."""
-    named = _naming(text[:_INDEXED], frozenset(wanted))
-    all_there = len(frozenset().union(*named.values()))
-    best, most = 0, 0
-    hits: deque[tuple[int, frozenset[str]]] = deque()
-    covered: Counter[str] = Counter()
-    for piece in _PIECE.finditer(text, 0, _INDEXED) if named else ():
-        words = named.get(piece[0])
-        if words is None:
-            continue
-        hits.append((piece.start(), words))
-        covered.update(words)
-        while hits[0][0] < piece.end() - _EXCERPT:
-            covered.subtract(hits.popleft()[1])
-        number = sum(map(bool, covered.values()))
-        if number > most:
-            best, most = hits[0][0], number
-            if most == all_there:
-                break
-    return _line(text, best)
-
-
-def _naming(text: str, wanted: frozenset[str]) -> dict[str, frozenset[str]]:
-    """Return the pieces of a text that contain wanted words, each with these words."""
-    pieces = {piece for piece in text.split() if len(piece) <= _EXCERPT}
-    return {piece: words for piece in pieces if (words := wanted.intersection(terms(piece)))}
+    words, shown = frozenset(wanted), text[:_INDEXED]
+    starts = range(0, max(1, len(shown)), _EXCERPT // 2)
+    return _line(text, max(starts, key=lambda start: len(words.intersection(terms(shown[start : start + _EXCERPT])))))
 
 
 def _line(text: str, start: int) -> str:

@@ -142,10 +142,9 @@ context_budget:
         assert told in override.warning
 
 
-def test_the_last_budget_on_a_page_counts_and_the_ones_before_it_are_there_to_fall_back_to():
+def test_the_last_budget_on_a_page_counts():
     blocks = [f"```yaml\ncontext_budget: {{total_tokens: {total}}}\n```" for total in (900, 800, 5)]
     page = WorkingMemory("Notes\n" + "\nThen:\n".join(blocks))
-    assert [override.total for override in page.overrides] == [5, 800, 900]
     assert page.override.total == 5
 
 

@@ -347,7 +347,6 @@ class Conversations:
             return
         if request.report is not None:
             request.report(request, tokens)
-        self.windows.record_accepted(plan.scope, request.used or 0, tokens)
         if request.room is not None and request.answer is None:
             self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
 

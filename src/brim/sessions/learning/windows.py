@@ -1,7 +1,7 @@
 """The window of a model, from the settings, a refusal, the server, or the catalogue.
 
 What is learned from a refusal applies to the owner of the refused request, for an hour. It can lower the window of the
-catalogue, and a configured window at most by half, but never below a prompt that was accepted recently.
+catalogue, and a configured window at most by half.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.amounts import fraction
 from brim.meter.catalogue import fold, spellings
@@ -34,8 +34,6 @@ LEAST_WINDOW = 256
 """The smallest window in tokens: if a shorter prompt is refused, its length is not the reason."""
 _LOWERED = 2
 """A refusal lowers a configured window at most to a half."""
-_LEAST_LISTED = 1_024
-"""The smallest window to believe for a model in the catalogue: llama.cpp may divide 4,096 among four slots."""
 _FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens", "n_ctx")
 """Fields that state the window of a model in a server's list."""
 
@@ -128,16 +126,6 @@ class LearnedWindow:
     """Whether prompt and answer together must fit the window; `None` if unknown."""
 
 
-class AcceptedPrompt(NamedTuple):
-    """The longest prompt that a model accepted recently."""
-
-    counted: int
-    """Its tokens as counted by brim."""
-    reported: int
-    """Its tokens as the provider reported them; 0 if it did not."""
-    at: float
-
-
 class Windows:
     """The windows of models. Threads may share it."""
 
@@ -147,7 +135,6 @@ class Windows:
         self._served: LearnedValues[dict[str, int]] = LearnedValues()
         self._asked = LearnedValues[float]()
         """When a server was last asked, by source."""
-        self._accepted: LearnedValues[AcceptedPrompt] = LearnedValues()
 
     def room(
         self, scope: LearningScope, limits: WindowLimits, answer: int | None = None, *, exact: bool
@@ -196,16 +183,6 @@ class Windows:
         learned = self.learned(scope)
         return counts_answer(scope.model) if learned is None or learned.answer_counts is None else learned.answer_counts
 
-    def record_accepted(self, scope: LearningScope, counted: int, reported: int = 0) -> None:
-        """Record that a model accepted a prompt, with its tokens as counted by brim and as reported."""
-        before = self._longest_accepted(scope)
-        most = AcceptedPrompt(max(counted, before.counted), max(reported, before.reported), self._clock())
-        self._accepted.put(scope, most)
-
-    def _longest_accepted(self, scope: LearningScope) -> AcceptedPrompt:
-        found = self._accepted.get(scope)
-        return found if found is not None and self._clock() - found.at < _LASTS else AcceptedPrompt(0, 0, 0.0)
-
     def learn_from_answer(self, scope: LearningScope, used: int, answer: int | None, window: int) -> None:
         """Learn from an accepted request: if prompt and answer exceed the window, the answer does not count in it.
 
@@ -223,9 +200,6 @@ class Windows:
     def refused(self, scope: LearningScope, overflow: Overflow, used: int, window: int | None) -> None:
         """Learn from a refusal. If it does not state the window, prompts stay below the refused size from then on.
 
-        If a prompt is no longer than an accepted one, the window is not the reason for the refusal; and a limit below
-        an accepted prompt cannot be the window.
-
         Args:
             scope: the owner of the request, and the model that refused it.
             overflow: what the refusal says, without implausible numbers.
@@ -234,12 +208,12 @@ class Windows:
         """
         before = self.learned(scope) or LearnedWindow(size=None, at=0)
         size, ceiling = before.size, before.ceiling
-        taken, least = self._longest_accepted(scope), _least(scope.model, window)
-        if overflow.limit is not None and overflow.limit >= max(taken.reported, least):
+        least = LEAST_WINDOW if window is None else min(LEAST_WINDOW, window // _LOWERED)
+        if overflow.limit is not None and overflow.limit >= least:
             size = overflow.limit
         undercounted = overflow.sent is not None and overflow.sent > used
-        if (overflow.limit is None or undercounted) and used > (most := max(taken.counted, least)):
-            ceiling = min(ceiling or used, max(most, int(used * overflow.retry_share)))
+        if (overflow.limit is None or undercounted) and used > least:
+            ceiling = min(ceiling or used, max(least, int(used * overflow.retry_share)))
         counts = not overflow.accepted if overflow.reply else before.answer_counts
         learned = LearnedWindow(size=size, at=self._clock(), ceiling=ceiling, answer_counts=counts)
         if replace(learned, at=before.at) != before or (size is not None and size == overflow.limit):
@@ -344,9 +318,3 @@ def stated(models: Any, properties: Any) -> dict[str, int]:
     settings = properties.get("default_generation_settings") if isinstance(properties, Mapping) else None
     size = settings.get("n_ctx") if isinstance(settings, Mapping) else None
     return {**found, "": size} if type(size) is int and size > 0 else found
-
-
-def _least(model: str, window: int | None) -> int:
-    """Return the smallest window that brim believes when a refusal states it; `window` is the assumed one."""
-    least = _LEAST_LISTED if known(model) is not None else LEAST_WINDOW
-    return least if window is None else min(least, window // _LOWERED)

@@ -1,14 +1,12 @@
 """The page that an agent writes for itself, with a limit on its lines and on each line.
 
 If the page is too long, the first line that is shown asks the agent to compact it. An agent may write a budget for its
-own prompt on the page; invalid values are ignored with a notice. The last budget on the page is used, provided that it
-leaves room for the page.
+own prompt on the page; invalid values are ignored with a notice. The last budget on the page is used.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,7 +25,8 @@ LINE_CHARS = 1_000
 
 _MARK = "[... {lines:,} older lines left out: the page has {had:,} lines and may have {most:,}; compact it ...]"
 _KEY = "context_budget"
-_FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
+_BLOCK = re.compile(r"^(```+|~~~+)[ \t]*(?:json|ya?ml)?[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+"""The text between two equal fences."""
 _LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
 STRATEGIES = {"end": "head", "start": "newest", "middle": "ends"}
 """What a section keeps, by the side at which it is cut."""
@@ -95,12 +94,8 @@ class WorkingMemory:
     @property
     def override(self) -> BudgetOverride:
         """The last budget on the page; an empty one if there is none."""
-        return next(iter(self.overrides), BudgetOverride())
-
-    @property
-    def overrides(self) -> tuple[BudgetOverride, ...]:
-        """The budgets on the page, the last one first, since agents append to their page."""
-        return tuple(_checked(found) for found in reversed([*_found(self.text)]))
+        found = [*_found(self.text)]  # Agents append to their page.
+        return _checked(found[-1]) if found else BudgetOverride()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,7 +165,7 @@ def _found(text: str) -> Iterator[Any]:
     """
     if _KEY not in text:
         return
-    for block in [block for block in _blocks(text) if _KEY in block] or [text]:
+    for block in [found[2] for found in _BLOCK.finditer(text) if _KEY in found[2]] or [text]:
         if block is text and not _is_object(text):
             continue
         try:
@@ -180,24 +175,6 @@ def _found(text: str) -> Iterator[Any]:
             continue
         if isinstance(values, Mapping) and _KEY in values:
             yield values[_KEY]
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Yield the text between two equal fences; an unclosed fence is ignored."""
-    lines = text.split("\n")
-    closing: dict[str, list[int]] = {}
-    for at, line in enumerate(lines):
-        if line.startswith(("```", "~~~")):
-            closing.setdefault(line.rstrip(" \t"), []).append(at)
-    at = 0
-    while at < len(lines):
-        fence = _FENCE.fullmatch(lines[at])
-        ends = closing.get(fence[1], []) if fence else []
-        following = bisect_right(ends, at)
-        if following < len(ends):
-            yield "\n".join(lines[at + 1 : ends[following]])
-            at = ends[following]
-        at += 1
 
 
 def _is_object(text: str) -> bool:
