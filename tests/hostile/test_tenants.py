@@ -184,7 +184,7 @@ def test_the_studio_shows_a_session_only_its_own_texts_and_a_stranger_nothing(no
     command = ("studio", "--no-open", "--port", "0", "--token", "STUDIO_TOKEN", "--store", url)
     with process(str(tmp_path), *command) as started:
         address = started.partition("?")[0]
-        for tenant, view in itertools.product(TENANTS, ("ledger", "cache", "insights", "prompt", "timeline")):
+        for tenant, view in itertools.product(TENANTS, ("ledger", "cache", "prompt", "timeline")):
             status, answer = ask(address, view, session=f"{tenant}-notes")
             assert status == 200, answer
             assert owners_in(answer) <= {("notes", tenant)}

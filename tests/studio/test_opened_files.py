@@ -125,6 +125,17 @@ def test_a_receipt_opens_as_a_prompt_with_what_was_taken_out(workspace, tmp_path
     assert any(sign == "-" and "line 399" in text for sign, text in docs["taken"])
 
 
+def test_the_receipt_of_messages_opens_as_what_was_sent(workspace, tmp_path):
+    said = [{"role": ("user", "assistant")[i % 2], "content": f"number {i} " * 10} for i in range(41)]
+    fitted = brim.fit_messages(said, budget=500, model="gpt-4o", capture=True)
+    path = tmp_path / "receipt.json"
+    path.write_text(fitted.receipt.to_json())
+    session = opened(workspace, path).sessions[0]
+    told = prompt.prompt(workspace, session)
+    assert sum(row["units"] for row in told["rows"] if row["sent"]) == fitted.used == told["used"]
+    assert json.loads(prompt.prompt_body(workspace, session)["body"])["messages"] == fitted.messages
+
+
 def test_the_receipt_of_a_whole_request_opens_and_is_fitted_at_any_budget(workspace, tmp_path):
     said = [{"role": ("user", "assistant")[i % 2], "content": f"number {i} " * 10} for i in range(41)]
     given = {

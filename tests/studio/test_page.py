@@ -12,7 +12,6 @@ MORE = (
     ("session", {"session": "orders-incident"}),
     ("session", {**INCIDENT, "tab": "out"}),
     ("session", {**INCIDENT, "tab": "cache"}),
-    ("session", {**INCIDENT, "tab": "advice"}),
     ("session", {**INCIDENT, "view": "body"}),
     ("lab", {"source": "prompt:orders-incident@27"}),
     ("session", {"session": "48589b93bc09.code-agent"}),

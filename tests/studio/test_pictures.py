@@ -19,7 +19,7 @@ BUILD = {"flow": "build", "step": "code", "key": "context_budget_chars"}
 PICTURES = {
     "studio-session": ("session", STEP, ".part", {}),
     "studio-left-out": ("session", {**STEP, "tab": "out", "find": "timed out"}, ".part.open", {}),
-    "studio-sessions": ("sessions", {}, ".spark svg", {"height": 420}),
+    "studio-sessions": ("sessions", {}, ".row.session", {"height": 420}),
     "studio-lab": ("lab", {"budget": "2600"}, "[data-used]", {}),
     "studio-settings": ("settings", BUILD, ".keys", {"height": 1_120}),
 }

@@ -14,7 +14,6 @@ from brim.errors import BrimError, Conflict, DoesNotFit, InvalidType, UnknownNam
 from brim.studio.views import (
     cache,
     flows,
-    insights,
     keep,
     lab,
     ledger,
@@ -29,7 +28,6 @@ View = Callable[..., dict[str, Any]]
 
 READS: dict[str, View] = {
     "sessions": sessions.sessions,
-    "sparks": sessions.sparks,
     "files": sessions.files,
     "fit": lab.fit,
     "returns": lab.returns,
@@ -39,7 +37,6 @@ READS: dict[str, View] = {
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,
     "keep": keep.keep,
-    "insights": insights.insights,
     "timeline": timeline.timeline,
     "cache": cache.cache,
     "ledger": ledger.ledger,

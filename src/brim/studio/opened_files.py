@@ -19,7 +19,10 @@ from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.trace import Place
 from brim.errors import BrimError, SourceError
 from brim.files.text_files import FileMatch
+from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
+from brim.requests.replay import replay
+from brim.sessions.log.cut_record import folded
 from brim.store import Store, open_store
 from brim.studio.recorded_session import KIND, RecordedSession
 
@@ -199,6 +202,7 @@ class OpenedFiles:
             "messages": len(receipt.parts),
             "truncated": receipt.truncated,
             "categories": {},
+            "sent": _sent(receipt.capture),
             "model": receipt.capture.model if receipt.capture is not None else None,
             "receipt": values,
         }
@@ -211,6 +215,14 @@ class OpenedFiles:
         store.append(name, [("prompt", prompt)], meta={"kind": KIND, "status": status, "file": one.name})
         self._sessions.add(name)
         one.sessions, one.prompts = [name], 1
+
+
+def _sent(given: Capture | None) -> list[Any] | None:
+    """Return the messages of a fit as a session records them; `None` if the receipt has none."""
+    if given is None or given.kind != "messages" or given.messages is None:
+        return None
+    head = [{"role": "system", "content": given.system}] if given.system and given.options["format"] == "openai" else []
+    return folded([*head, *replay(given, budget=given.budget).messages], given.messages)
 
 
 def _receipt(recording: Recording) -> Receipt | None:

@@ -31,12 +31,6 @@ class SessionPrompts:
     rows: list[dict[str, Any]] = field(default_factory=list)
     lock: Lock = field(default_factory=Lock, repr=False)
 
-    @property
-    def cost(self) -> float | None:
-        """The total cost of all prompts; `None` if the cost of one is unknown."""
-        costs = [row["cost_usd"] for row in self.rows]
-        return round(sum(costs), 8) if costs and None not in costs else None
-
     def step_after(self, number: int) -> int | None:
         """Return the first step whose prompt was written after a log entry; the last step if there is none."""
         found = next((row["step"] for row in self.rows if row["number"] >= number), None)

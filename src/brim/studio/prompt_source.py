@@ -22,7 +22,7 @@ from brim.studio.workspace import Workspace
 from brim.wire import Format
 
 K = TypeVar("K", bound=Hashable)
-Kind = Literal["sent", "refitted", "recorded", "sections", "sums"]
+Kind = Literal["sent", "recorded", "sections", "sums"]
 _LEFT_OUT = "The program did not include it in this request."
 _REPLACED = "A compaction had replaced it before this step."
 
@@ -35,9 +35,7 @@ class PromptSource:
     step: int
     """1 for the first prompt of the session."""
     kind: Kind
-    """`sent`: captured as sent; `refitted`: computed from its input; `recorded`: by another program; `sections`; or
-    `sums`.
-    """
+    """`sent`: captured as sent; `recorded`: by another program; `sections`; or `sums`."""
     entry: LogEntry
     prompts: SessionPrompts
     messages: Sequence[Any] = ()
@@ -136,14 +134,7 @@ def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
         source.format = cast("Format", str(given.options["format"]))
         source.messages, source.tools, source.system = given.messages, given.tools, given.system
         source.meter, source.model = _meter(given), source.model or given.model
-        if isinstance(body.get("sent"), list):
-            source.kind, source.sent = "sent", unfolded(body["sent"], given.messages)
-            return
-        source.kind = "refitted"  # Recorded before prompts were kept as sent, or a receipt alone.
-        again = replay(given, budget=given.budget).messages
-        places = {id(raw): at for at, raw in enumerate(given.messages)}
-        head = [{"role": "system", "content": given.system}] if given.system and source.format == "openai" else []
-        source.sent = [(places.get(id(raw)), raw) for raw in [*head, *again]]
+        source.kind, source.sent = "sent", unfolded(body["sent"], given.messages)
 
 
 def _add_replaced(store: Store, source: PromptSource) -> None:

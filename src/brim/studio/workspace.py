@@ -24,7 +24,7 @@ from brim.studio.session_list import SessionList
 Cached = TypeVar("Cached")
 FILE = "sqlite:///"
 _MOST_CACHED = 16
-"""Prompts, insights and sources of the lab that stay in memory."""
+"""Prompts and sources of the lab that stay in memory."""
 
 
 @dataclass(slots=True, kw_only=True)

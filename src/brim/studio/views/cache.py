@@ -25,8 +25,8 @@ _FINE = ("first", "cached", "minimum", "unknown")
 """Reasons that do not mean a loss."""
 REASONS = {
     "first": "The first prompt of the session: the cache was empty.",
-    "tools": "The tool definitions changed, and they precede everything else.",
-    "system": "The system prompt changed, and it precedes the messages.",
+    "tools": "The tool definitions changed, and they precede everything else: send the same tools in the same order.",
+    "system": "The system prompt changed, and it comes first: move changing text, such as the time, to the end.",
     "compacted": "Older turns were replaced by excerpts or a summary, so the prompt differs from there on.",
     "moved": "The prompt does not start like the previous one: turns were dropped, or a message was changed.",
     "minimum": "The unchanged start is shorter than the {minimum:,} tokens from which this provider caches.",

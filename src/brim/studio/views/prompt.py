@@ -49,7 +49,7 @@ def _shown(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         "cost_usd": row["cost_usd"],
         "rows": PromptRows(source).rows(),
         "answer": _answer(workspace.store_of(session), source),
-        "replayable": source.kind in ("sent", "refitted", "recorded", "sections"),
+        "replayable": source.kind != "sums",
     }
 
 

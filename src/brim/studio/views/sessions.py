@@ -16,8 +16,6 @@ _PAGE = 200
 """Sessions in one answer."""
 EXCERPT = 180
 """Characters of an excerpt."""
-_SPARKS = 60
-"""Number of newest prompts that a session's small chart shows."""
 
 
 def sessions(
@@ -62,23 +60,6 @@ def sessions(
         "files": [each.to_dict() for each in workspace.files.files()],
         "store": workspace.url,
     }
-
-
-def sparks(workspace: Workspace, ids: str) -> dict[str, Any]:
-    """Return the size of the last prompts of some sessions, in percent of their budget, and the total cost of each.
-
-    Args:
-        workspace: where they are.
-        ids: the sessions, one on each line.
-    """
-    found = {}
-    for name in ids.split("\n")[:_PAGE] if workspace.stores() else ():
-        known = workspace.prompts(name)
-        if not known.rows:
-            continue
-        shares = [round(100 * (row["used"] or 0) / row["budget"]) for row in known.rows[-_SPARKS:] if row["budget"]]
-        found[name] = {"shares": shares, "cost_usd": known.cost, "first": max(1, len(known.rows) - _SPARKS + 1)}
-    return {"sparks": found}
 
 
 def session_row(store: Store, session: str) -> SessionUse:

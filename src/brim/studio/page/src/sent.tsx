@@ -28,7 +28,6 @@ export function Sent({ loaded, colours }: { loaded: Loaded; colours: Map<string,
   return (
     <>
       <Ribbon runs={runsOf(loaded.rows)} used={loaded.used ?? 0} budget={loaded.budget ?? 0} unit={loaded.unit} colours={colours} />
-      {loaded.kind === "refitted" && <p class="guard">Only the receipt of this prompt was recorded. It is fitted again here, without memory.</p>}
       {loaded.kind === "sums" && <NoTexts />}
       <section class="split prompt">
         <Parts loaded={loaded} colours={colours} />

@@ -1,7 +1,6 @@
-// One session: the strip of its steps, and below it the selected step: what was sent and left out, the cache, and advice.
+// One session: the strip of its steps, and below it the selected step: what was sent and left out, and the cache.
 import { useLayoutEffect, useMemo } from "preact/hooks";
 import { useView } from "./api";
-import { Advice } from "./advice";
 import { CacheTab } from "./cache";
 import { keys } from "./categories";
 import { CopyAs } from "./copy_as";
@@ -10,9 +9,9 @@ import { dollars, Empty, Failed, Head, n, plural, share, Waiting, when } from ".
 import { go, link, params } from "./route";
 import { marksAt, partOf, Sent } from "./sent";
 import { Strip } from "./strip";
-import type { Insight, Prompt, Timeline } from "./types";
+import type { Prompt, Timeline } from "./types";
 
-const TABS = ["sent", "out", "cache", "advice"] as const;
+const TABS = ["sent", "out", "cache"] as const;
 
 export function Session() {
   const [session, step] = ["session", "step"].map((name) => params.value.get(name));
@@ -55,7 +54,6 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
   const view = params.value.get("view") ?? "";
   const colours = useMemo(() => keys([...new Set(loaded.rows.map(partOf))]), [loaded]);
   const out = useMemo(() => loaded.rows.filter((row) => !row.sent || row.taken), [loaded]);
-  const insights = useView<{ insights: Insight[] }>("insights", { session: loaded.session }).value?.insights ?? [];
   const open = (name: string) => go("session", { tab: name === "sent" ? null : name, view: null });
   useLayoutEffect(() => {
     const turn = (event: KeyboardEvent) => {
@@ -68,7 +66,7 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
     addEventListener("keydown", turn);
     return () => removeEventListener("keydown", turn);
   }, [loaded]);
-  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache", advice: insights.length ? `Advice (${n(insights.length)})` : "Advice" };
+  const titles: Record<string, string> = { sent: "Sent", out: out.length ? `Left out (${n(out.length)})` : "Left out", cache: "Cache" };
   return (
     <>
       <div class="step-head">
@@ -91,8 +89,6 @@ function Selected({ loaded, timeline }: { loaded: Prompt; timeline: Timeline | n
           <LeftOut loaded={loaded} colours={colours} rows={out} />
         ) : tab === "cache" ? (
           <CacheTab session={loaded.session} step={loaded.step} />
-        ) : tab === "advice" ? (
-          <Advice insights={insights} session={loaded.session} />
         ) : (
           <Sent loaded={loaded} colours={colours} />
         )}

@@ -1,6 +1,6 @@
 // All sessions, from the store, gateways and opened files, each with its worst problem.
 import { useSlowed, useView } from "./api";
-import { dollars, Empty, Head, n, plural, Problem, share, Waiting, when } from "./parts";
+import { Empty, Head, n, plural, Problem, share, Waiting, when } from "./parts";
 import { params, go, link, stepLink } from "./route";
 import type { Home as Loaded, HomeRow } from "./types";
 
@@ -15,14 +15,10 @@ interface Hit {
   excerpt: string;
 }
 
-type Sparks = Record<string, { shares: number[]; cost_usd: number | null; first: number }>;
-
 export function Sessions() {
   const fields: Record<string, string> = {};
   for (const name of ["text", "file", "only", "order", "start"]) if (params.value.get(name)) fields[name] = params.value.get(name)!;
   const { value, problem } = useView<Loaded>("sessions", fields, true);
-  const ids = value?.sessions.map((row) => row.id).join("\n") ?? "";
-  const sparks = useView<{ sparks: Sparks }>(ids ? "sparks" : null, { ids }, true).value;
   if (problem) return <Problem text={problem} />;
   if (!value) return <Waiting />;
   if (value.all === 0 && !value.files.length)
@@ -56,15 +52,13 @@ export function Sessions() {
         </div>
         <div class="columns" aria-hidden="true">
           <span class="what">session</span>
-          <span class="spark">fill by step</span>
           <span class="num">fullest step</span>
           <span class="num few">steps</span>
           <span class="num few">compactions</span>
-          <span class="num few">cost</span>
           <span class="num few date">last step</span>
         </div>
         <div class="long" tabIndex={0} role="region" aria-label="Sessions list">
-          {value.sessions.map((row) => <Row key={row.id} row={row} spark={sparks?.sparks[row.id]} />)}
+          {value.sessions.map((row) => <Row key={row.id} row={row} />)}
         </div>
         {value.found === 0 && <p class="soft">No session has these words in its title, id, model or file.</p>}
         {value.found > value.sessions.length && (
@@ -103,7 +97,7 @@ function Texts({ words }: { words: string }) {
   );
 }
 
-function Row({ row, spark }: { row: HomeRow; spark: Sparks[string] | undefined }) {
+function Row({ row }: { row: HomeRow }) {
   return (
     <a class="row session" data-row href={stepLink(row.id, null)}>
       <span class="what clip">
@@ -112,32 +106,13 @@ function Row({ row, spark }: { row: HomeRow; spark: Sparks[string] | undefined }
           {row.model || "unknown model"} · {row.kind === "file" ? row.source : row.title && row.title !== row.id ? row.id : row.kind}
         </span>
       </span>
-      <Spark shares={spark?.shares} />
       <span class="num">
         {row.budget ? share(row.peak, row.budget) : n(row.peak)}
         <small> {row.budget ? `${n(row.peak)} of ${n(row.budget)}${row.assumed ? "?" : ""}` : row.unit}</small>
       </span>
       <span class="num few">{row.prompts === null ? "" : n(row.prompts)}</span>
       <span class="num few">{n(row.compactions)}</span>
-      <span class="num few">{spark ? dollars(spark.cost_usd) : ""}</span>
       <span class="num few date">{when(row.updated)}</span>
     </a>
-  );
-}
-
-/** The fill of the last prompts, as steps; the line at the top is the budget. */
-function Spark({ shares }: { shares: number[] | undefined }) {
-  if (!shares?.length) return <span class="spark" />;
-  const width = 96 / shares.length;
-  const path = shares.map((each, i) => `${i ? "L" : "M"}${(i * width).toFixed(1)} ${(26 - 0.22 * Math.min(112, each)).toFixed(1)}h${width.toFixed(1)}`).join("");
-  return (
-    <span class="spark">
-      <svg viewBox="0 0 96 28" role="img" aria-label={`from ${shares[0]} % to ${shares.at(-1)} % of the budget`}>
-        <title>{`first ${shares[0]} %, highest ${Math.max(...shares)} %, last ${shares.at(-1)} %`}</title>
-        <path class="limit" d="M0 4H96" />
-        <path class="area" d={`${path}V28H0z`} />
-        <path class="line" d={path} />
-      </svg>
-    </span>
   );
 }

@@ -143,7 +143,7 @@ export interface Prompt {
   step: number;
   steps: number;
   at: number | null;
-  kind: "sent" | "refitted" | "recorded" | "sections" | "sums";
+  kind: "sent" | "recorded" | "sections" | "sums";
   model: string | null;
   used: number | null;
   budget: number | null;
@@ -156,18 +156,6 @@ export interface Prompt {
   rows: PromptRow[];
   answer: { text: string } | null;
   replayable: boolean;
-}
-
-export interface Insight {
-  title: string;
-  detail: string;
-  tokens: number | null;
-  cost_usd: number | null;
-  step: number | null;
-  do: string;
-  /** The setting that fixes it, and its value. */
-  key: string | null;
-  value: string | null;
 }
 
 export interface Setting {
