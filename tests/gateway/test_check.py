@@ -1,6 +1,7 @@
 """`brim gateway --check` tells what is wrong with an upstream: each fault needs something else."""
 
 import http.server
+import logging
 import socket
 import ssl
 import subprocess
@@ -113,3 +114,14 @@ def test_an_upstream_without_its_scheme_is_told_so(capfd):
     told = capfd.readouterr().err
     assert "it must begin with http:// or https://" in " ".join(told.split())
     assert "18101" not in told
+
+
+@pytest.mark.parametrize(("options", "told"), [((), ["a model is unknown"]), (("--quiet",), [])])
+def test_quiet_prints_no_warning(monkeypatch, caplog, options, told):
+    """`--quiet` printed the advice on a model that is not in the catalogue."""
+    log = logging.getLogger("brim")
+    monkeypatch.setattr(log, "level", log.level)
+    run = lambda *_: logging.getLogger("brim.meter").warning("a model is unknown")  # noqa: E731 - a double
+    monkeypatch.setattr("brim.gateway.http.server.run", run)
+    assert main(["gateway", "--upstream", "http://127.0.0.1:9/v1", *options]) == 0
+    assert caplog.messages == told

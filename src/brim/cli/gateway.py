@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,7 +57,7 @@ def run(
     store: _Store = None,
     config: _Config = None,
     check: Annotated[bool, Option("--check", help="Check the settings and the model server, and exit.")] = False,
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address and errors.")] = False,
     json: options.Json = False,
 ) -> None:
     """Make every request to a model fit, for clients in any language.
@@ -88,6 +89,8 @@ def run(
         server.check(settings)
         announce("gateway", "the settings, the keys, the store and upstream can be used", {"ok": True}, json=json)
         return
+    if quiet:
+        logging.getLogger("brim").setLevel(logging.ERROR)
     server.run(settings, read, started, None if quiet else ActivityLines(sys.stdout, as_json=json))
 
 

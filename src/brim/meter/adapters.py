@@ -9,7 +9,6 @@ from typing import Any
 
 from brim.errors import MeterError, shown
 from brim.meter.base import BaseMeter, Meter, check_counts
-from brim.meter.catalogue import PROJECT_FILE
 
 _SAMPLE = 400
 """Number of estimated tokens after which the bound is compared with the estimate."""
@@ -127,6 +126,6 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     more = (bound - estimate) * 100 // max(1, estimate)
     return (
         f"brim keeps prompts within an upper bound, which is {more} % above the estimate. For an exact count,"
-        f" {install}pass the path of the model's tokenizer.json as the meter, or name it in {PROJECT_FILE}: models:"
-        " {NAME: {vocabulary: tokenizer.json}}. In a session, reported usage corrects the count."
+        f" {install}pass the path of the model's tokenizer.json as the meter. In a session, reported usage corrects the"
+        " count."
     )
