@@ -130,6 +130,19 @@ def test_a_conversation_of_a_gateway_has_room_and_is_changed_by_its_gateway_alon
     assert str(restarted).startswith("error: ")
 
 
+def test_the_context_of_a_loop_is_left_to_the_loop(tmp_path):
+    """A compaction from outside ended the running loop with a Conflict."""
+
+    def act(tick):
+        (compacted,) = ask(server(own), ("compact", {}))
+        return brim.Step(messages=[{"role": "assistant", "content": str(compacted)}], end="goal", result=str(compacted))
+
+    with brim.open_store(f"sqlite:///{tmp_path}/brim.db") as own:
+        loop = brim.Loop("Count.", act, window=8_000, meter="o200k_base", store=f"sqlite:///{tmp_path}/brim.db")
+        (said,) = loop.run().results
+    assert "which starts fresh contexts by itself" in said
+
+
 def test_the_tools_say_what_they_take():
     async def listed():
         async with Client(server()) as client:

@@ -307,6 +307,21 @@ def test_a_memory_that_is_too_long_keeps_its_start_and_a_marker(profile, limit):
     assert prompt.receipt.part("memory").state == "cut"
 
 
+class Unspeakable:
+    """An object of the simulation whose text cannot be made."""
+
+    def __str__(self):
+        raise RuntimeError("not yet")
+
+
+@pytest.mark.requirement("S4.8")
+def test_a_value_without_a_text_is_missing_and_stops_nothing():
+    """ "Content never raises" was untrue for an object with a faulty `__str__` and for a number of 5,000 digits."""
+    contents = {"memory": Unspeakable(), "social": [Unspeakable(), "It rains."], "news": 10**5_000}
+    text = broker().fit(contents, template="{memory}|{social}|{news}").text
+    assert text == "[N/A]|[N/A]\nIt rains.|[N/A]"
+
+
 @pytest.mark.requirement("S4.8", "S4.13")
 @pytest.mark.parametrize("at", [0, 3, 6])
 def test_one_memory_of_17_000_tokens_does_not_empty_the_prompt(at):

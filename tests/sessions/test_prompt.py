@@ -54,7 +54,7 @@ def test_memory_is_bounded_and_what_is_pinned_is_served_first():
     text = fitted.messages[-1]["content"]
     assert text.startswith("## Memory\n\npinned 1\npinned 2\n\nrecalled 0")
     assert "recalled 19" not in text
-    assert talk.status().categories["memory"] <= 100 + 3
+    assert talk.status().categories["memory"] <= 100
     part = fitted.receipt.part("memory")
     assert (part.state, part.used) == ("cut", talk.status().categories["memory"])
     assert fitted.receipt.used == fitted.used
@@ -65,6 +65,15 @@ def test_memory_may_take_fifty_thousand_tokens_and_no_more_than_a_quarter_of_the
     assert brim.Session(window=brim.Window(1_000_000, cap=0.20)).settings.most_memory == 50_000
     assert brim.Session(window=brim.Window(1_000_000)).settings.most_memory == 50_000
     assert session().settings.most_memory == 500
+
+
+def test_the_upper_bound_of_an_estimate_includes_the_history():
+    """With memory, it was the estimate of the history."""
+    talk = brim.Session(brim.Window(2_000), meter=brim.meter("claude-sonnet-4-5"))
+    talk.add({"role": "user", "content": "hi " * 300})
+    plain, remembered = talk.prompt().receipt, talk.prompt(memory="tea").receipt
+    assert plain.upper > plain.used
+    assert remembered.upper - remembered.used == plain.upper - plain.used
 
 
 @pytest.mark.parametrize("memory", [7, {"other": "x"}, [1], {"pinned": 3}])

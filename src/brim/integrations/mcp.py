@@ -188,6 +188,8 @@ class Offer:
         found = readable.overview(session).current
         if found is None:
             raise InvalidValue("session", session, _RECORDED)
+        if found.kind == "loop":  # Its program would end with a Conflict.
+            raise InvalidValue("session", found.id, "not that of a loop, which starts fresh contexts by itself")
         return Session.open(found.id, store=readable.store)
 
     def _readable(self) -> ReadableSessions:

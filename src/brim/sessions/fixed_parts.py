@@ -136,7 +136,8 @@ class FixedParts:
             told = (int(Priority.HIGH), False, size, units, units, units, reason, handle(self.memory))
             part = Part("memory", "cut" if self.cut else "whole", *told)
             used, parts = receipt.used + units, (*receipt.parts, part)
-            return replace(receipt, budget=budget, used=used, upper=used, parts=parts, losses=losses(parts))
+            upper = receipt.upper + units
+            return replace(receipt, budget=budget, used=used, upper=upper, parts=parts, losses=losses(parts))
 
         return write
 

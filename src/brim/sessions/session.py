@@ -519,7 +519,8 @@ class Session:
         fields: Mapping[str, Any] | None = None,
     ) -> FixedParts:
         """Return the parts of a prompt outside the history."""
-        return FixedParts.of(system, tools, memory, self.settings.most_memory, self.meter, fields=fields)
+        frame = self._state.context.history.turns.chat.frame("user")
+        return FixedParts.of(system, tools, memory, self.settings.most_memory - frame, self.meter, fields=fields)
 
     def make(self, change: Callable[[SessionStep], T]) -> T:
         """Make a change on a copy of the state, write it, and keep the copy; return the result.

@@ -107,7 +107,7 @@ class SessionOptions(TypedDict, total=False):
         Option(
             "session.tool_limit",
             None,
-            "The most tokens of one tool result, or a share of the budget, however much room there is.",
+            "The most tokens of each text of a tool result, at least 64, or a share of the budget.",
             _limit,
         ),
     ]

@@ -140,13 +140,19 @@ def log_overflow(sections: Sequence[Section], prompt: Prompt, agent: str | None,
 
 def text_content(value: Any, missing: str) -> Any:
     """Return a content of any type as a string or a list of strings, and `None` as `missing`; a section stays."""
-    if value is None:
-        return missing
     if isinstance(value, str | Section):
         return value
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [each if isinstance(each, str) else str(each) for each in value]
-    return str(value)
+        return [_text_of(each, missing) for each in value]
+    return _text_of(value, missing)
+
+
+def _text_of(value: Any, missing: str) -> str:
+    """Return a value as text; `missing` for `None`, and for a value without a text."""
+    try:
+        return missing if value is None else str(value)
+    except Exception:  # The caller's own `__str__`, or a number with too many digits.
+        return missing
 
 
 def with_template(

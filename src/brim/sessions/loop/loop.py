@@ -81,7 +81,7 @@ class Loop:
             observers: receive events, in addition to the observers of the process.
             on_notice: called with notices for the user, if `boundary` is `visible`.
             format: the format of the messages; by default it is detected.
-            tool_limit: the most tokens of one tool result, or a share of the tick's budget.
+            tool_limit: the most tokens of each text of a tool result, or a share of the tick's budget.
             summarise: a model, or a function from a text and a limit to a summary, that summarises each context when it
                 ends; by default the hand-over is extracted.
             limits: `max_sub_ticks`, `max_steps`, `max_cost`, `max_seconds`, `boundary`, `handoff_share`: see `Limits`.
