@@ -92,7 +92,7 @@ CLAIMS = {
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),
-    "`tool_limit`; by default, there is no limit": lambda: (
+    "`tool_limit` (64 tokens or more); by default, there is no limit": lambda: (
         OPTIONS["tool_limit"].default is None and setting("session.tool_limit") is None
     ),
     '| `"cap"` (default) |': lambda: OPTIONS["compact_at"].default == "cap",
@@ -124,8 +124,11 @@ CLAIMS = {
     ),
     "`memory_limit` (50,000)": lambda: OPTIONS["memory_limit"].default == 50_000,
     "by default; `memory` sets another limit in bytes": lambda: _MOST_BYTES == 64 * 1024 * 1024,
+    "the share of the window that a tick may use (15 % by default)": lambda: Limits(goal="x").tick_cap == 0.15,
     "`handoff_share` (a quarter)": lambda: Limits(goal="x").handoff_share == 0.25,
-    "a tool result takes at most a quarter of the tick's budget": lambda: argument(brim.Loop, "tool_limit") == "25%",
+    "each text of a tool result takes at most a quarter of the tick's budget": lambda: (
+        argument(brim.Loop, "tool_limit") == "25%"
+    ),
     "Without a `reserve`, `Window.of` reserves an eighth of the window, 4,096 tokens at most": lambda: (
         [brim.Window.of(model).reserve for model in ("gpt-4", "gpt-5")] == [1_024, 4_096]
     ),
