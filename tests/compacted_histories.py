@@ -17,26 +17,8 @@ from brim.history.history import History
 
 FORMATS = ("anthropic", "responses", "openai", "gemini", "bedrock")
 _MODELS = {"anthropic": "claude-sonnet-5", "bedrock": "claude-sonnet-5", "gemini": "gemini-2.5-pro"}
-_WORDS = [
-    "the",
-    "agent",
-    "reads",
-    "a",
-    "file",
-    "and",
-    "finds",
-    "42",
-    "errors",
-    "in",
-    "src/app.py",
-    "line",
-    "by",
-    "line",
-    "then",
-    "writes",
-    "port=8443",
-    "again",
-]
+_SENTENCE = "the agent reads a file and finds 42 errors in src/app.py line by line then writes port=8443 again"
+_WORDS = _SENTENCE.split()
 WITHIN = 0.04
 """The most by which our count of what the provider reads may differ from the upstream's."""
 

@@ -9,21 +9,8 @@ from typing import Any
 
 from brim.errors import StoreError
 
-CALLS = frozenset(
-    [
-        "append",
-        "entries",
-        "sessions",
-        "session",
-        "text",
-        "search",
-        "save",
-        "load",
-        "ids",
-        "forget",
-        "purge",
-    ]
-)
+_NAMES = "append entries sessions session text search save load ids forget purge"
+CALLS = frozenset(_NAMES.split())
 """The calls that are counted and may fail; entering and leaving a transaction are two more."""
 BEFORE, AFTER = "before", "after"
 """When a call fails: before it is done, or after, so that only the answer is lost."""

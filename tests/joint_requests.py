@@ -20,22 +20,8 @@ from brim.receipts.receipt import FILLS, POLICIES
 from provider_formats import compact
 
 _KINDS = ("all", "all", "all", "all", "sections", "messages", "system and messages", "messages and user")
-_TOOL_WORDS = [
-    "get",
-    "find",
-    "list",
-    "search",
-    "create",
-    "update",
-    "delete",
-    "order",
-    "flight",
-    "user",
-    "weather",
-    "file",
-    "invoice",
-    "report",
-]
+_TOOL_NAMES = "get find list search create update delete order flight user weather file invoice report"
+_TOOL_WORDS = _TOOL_NAMES.split()
 
 
 @dataclass

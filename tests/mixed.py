@@ -41,23 +41,8 @@ PATIENCE = 0.5
 _LOG = 1 << 32
 """Places of one log in the table of entries, as `docs/store.md` shows by its view."""
 _TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
-_WORDS = [
-    "ferry",
-    "harbour",
-    "ticket",
-    "seventeen",
-    "platform",
-    "build",
-    "worker",
-    "nightly",
-    "log",
-    "failed",
-    "green",
-    "retry",
-    "timeout",
-    "Größe",
-    "渡船",
-]
+_SENTENCE = "ferry harbour ticket seventeen platform build worker nightly log failed green retry timeout Größe 渡船"
+_WORDS = _SENTENCE.split()
 _TAG = re.compile(r"tag\.\w+\.\d+\.")
 """A word that only one call has used."""
 _LOCKED = "has been writing for more than"

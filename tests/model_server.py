@@ -19,6 +19,7 @@ from typing import Any
 import uvicorn
 
 import brim
+from talk import refusal
 
 PATHS = {"/v1/chat/completions": "chat", "/v1/messages": "messages", "/v1/responses": "responses"}
 FORMATS = {"chat": "openai", "messages": "anthropic", "responses": "responses"}
@@ -51,17 +52,9 @@ class ModelServer:
         self.pieces = 5
 
     async def __call__(self, scope, receive, send) -> None:
-        if scope["type"] == "lifespan":
-            while True:
-                event = await receive()
-                await send({"type": event["type"] + ".complete"})
-                if event["type"] == "lifespan.shutdown":
-                    return
-        body, more = b"", True
-        while more:
-            event = await receive()
-            body += event.get("body", b"")
-            more = event.get("more_body", False)
+        body = await read(scope, receive, send)
+        if body is None:
+            return
         headers = {name.decode().lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if scope["path"] in PATHS or scope["method"] == "POST":
             self.bodies.append(body)
@@ -169,6 +162,19 @@ class ModelServer:
                 self.closed[values.get("seed")] = time.monotonic()
 
 
+async def read(scope, receive, send) -> bytes | None:
+    """Return the body of a request; `None` at the end of the server's life."""
+    if scope["type"] == "lifespan":
+        for _ in range(2):
+            await send({"type": (await receive())["type"] + ".complete"})
+        return None
+    body, more = b"", True
+    while more:
+        event = await receive()
+        body, more = body + event.get("body", b""), event.get("more_body", False)
+    return body
+
+
 async def left(receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -186,34 +192,7 @@ def illegal(route, values) -> str:
     messages = values.get("messages", values.get("input"))
     if isinstance(messages, str):
         return ""
-    if not messages:
-        return "there are no messages"
-    if route == "chat":
-        open_calls: list[str] = []
-        for message in messages:
-            if message["role"] == "tool":
-                if message["tool_call_id"] not in open_calls:
-                    return "a tool result without its call"
-                open_calls.remove(message["tool_call_id"])
-                continue
-            if open_calls:
-                return "a call without its result"
-            open_calls = [call["id"] for call in message.get("tool_calls") or ()]
-        return "a call without its result" if open_calls else ""
-    if route == "messages":
-        if messages[0]["role"] != "user":
-            return "the first message must be the user's"
-        waiting: set[str] = set()
-        for message in messages:
-            blocks = message["content"] if isinstance(message["content"], list) else []
-            results = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
-            if results != waiting:
-                return "tool_use and tool_result do not match"
-            waiting = {block["id"] for block in blocks if block["type"] == "tool_use"}
-        return "a call without its result" if waiting else ""
-    calls = {item["call_id"] for item in messages if item.get("type") == "function_call"}
-    results = {item["call_id"] for item in messages if item.get("type") == "function_call_output"}
-    return "" if calls == results else "calls and results do not match"
+    return refusal(messages, FORMATS[route]) if messages else "there are no messages"
 
 
 def completion(route, values, size, text="Well done.") -> dict[str, Any]:
@@ -339,15 +318,8 @@ def answering(answer):
     """Return a server that reads each request to its end and lets `answer(scope, send)` speak."""
 
     async def served(scope, receive, send) -> None:
-        if scope["type"] == "lifespan":
-            while True:
-                event = await receive()
-                await send({"type": event["type"] + ".complete"})
-                if event["type"] == "lifespan.shutdown":
-                    return
-        while (await receive()).get("more_body"):
-            pass
-        await answer(scope, send)
+        if await read(scope, receive, send) is not None:
+            await answer(scope, send)
 
     return served
 

@@ -20,24 +20,8 @@ from brim.receipts.section import KEEPS
 from brim.testing import PieceMeter
 
 METERS = ("o200k_base", "cl100k_base", "qwen3.5", "chars", "chars/4", "chars/4+1", "chars/4", "piece")
-_WORDS = [
-    "the",
-    "quick",
-    "brown",
-    "fox",
-    "it's",
-    "don't",
-    "42",
-    "ERROR",
-    "x=1;",
-    "naïve",
-    "Über",
-    "file.py",
-    "a",
-    "I",
-    "of",
-    "to",
-]
+_SENTENCE = "the quick brown fox it's don't 42 ERROR x=1; naïve Über file.py a I of to"
+_WORDS = _SENTENCE.split()
 _ODD = (
     "",
     "\x00",

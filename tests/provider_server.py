@@ -17,9 +17,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import brim
+from model_server import read, say
 
 _GEMINI = re.compile(r"/v1(?:beta|alpha)?\d*/models/([^/:]+):(generateContent|streamGenerateContent)")
 _BEDROCK = re.compile(r"/model/(.+)/(converse|converse-stream)")
+_INVALID = (b"x-amzn-errortype", b"ValidationException")
 _WORDS = ("The ", "silt ", "comes ", "from ", "the ", "river.")
 
 
@@ -43,20 +45,13 @@ class ProviderServer:
         self.bodies: list[bytes] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan":
-            while True:
-                event = await receive()
-                await send({"type": event["type"] + ".complete"})
-                if event["type"] == "lifespan.shutdown":
-                    return
-        body, more = b"", True
-        while more:
-            event = await receive()
-            body, more = body + event.get("body", b""), event.get("more_body", False)
+        body = await read(scope, receive, send)
+        if body is None:
+            return
         gemini, bedrock = _GEMINI.fullmatch(scope["path"]), _BEDROCK.fullmatch(scope["path"])
         found = gemini or bedrock
         if found is None or scope["method"] != "POST":
-            await _say(send, 404, {"error": {"code": 404, "message": "no such path", "status": "NOT_FOUND"}})
+            await say(send, 404, {"error": {"code": 404, "message": "no such path", "status": "NOT_FOUND"}})
             return
         self.models.append(found[1])
         self.bodies.append(body)
@@ -74,12 +69,12 @@ class ProviderServer:
         size += (values.get("generationConfig") or {}).get("maxOutputTokens", 0)
         if fault:
             self.illegal.append(fault)
-            await _say(send, 400, {"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}})
+            await say(send, 400, {"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}})
             return
         if size > self.window:
             self.refused += 1
             told = f"The input token count ({size}) exceeds the maximum number of tokens allowed ({self.window})."
-            await _say(send, 400, {"error": {"code": 400, "message": told, "status": "INVALID_ARGUMENT"}})
+            await say(send, 400, {"error": {"code": 400, "message": told, "status": "INVALID_ARGUMENT"}})
             return
         self.sizes.append(size)
         usage = {"promptTokenCount": size, "candidatesTokenCount": 6, "totalTokenCount": size + 6}
@@ -100,7 +95,7 @@ class ProviderServer:
         ]
         answers[-1]["candidates"][0]["finishReason"] = "STOP"
         if not stream:
-            await _say(send, 200, answers[0])
+            await say(send, 200, answers[0])
             return
         if self.events:
             pieces_sent = [b"data: " + json.dumps(each).encode() + b"\r\n\r\n" for each in answers]
@@ -114,12 +109,12 @@ class ProviderServer:
         size += (values.get("inferenceConfig") or {}).get("maxTokens", 0)
         if fault:
             self.illegal.append(fault)
-            await _say(send, 400, {"message": fault}, (b"x-amzn-errortype", b"ValidationException"))
+            await say(send, 400, {"message": fault}, [_INVALID])
             return
         if size > self.window:
             self.refused += 1
             told = {"message": "Input is too long for requested model."}
-            await _say(send, 400, told, (b"x-amzn-errortype", b"ValidationException"))
+            await say(send, 400, told, [_INVALID])
             return
         self.sizes.append(size)
         usage = {"inputTokens": size, "outputTokens": 6, "totalTokens": size + 6}
@@ -133,7 +128,7 @@ class ProviderServer:
         stop = "tool_use" if "toolUse" in content[-1] else "end_turn"
         if not stream:
             output = {"message": {"role": "assistant", "content": content}}
-            await _say(send, 200, {"output": output, "stopReason": stop, "usage": usage, "metrics": {"latencyMs": 5}})
+            await say(send, 200, {"output": output, "stopReason": stop, "usage": usage, "metrics": {"latencyMs": 5}})
             return
         await self._send(send, "application/vnd.amazon.eventstream", _frames(content, stop, usage))
 
@@ -234,10 +229,3 @@ def _frames(content: list[dict[str, Any]], stop: str, usage: dict[str, int]) -> 
         yield frame("contentBlockStop", here)
     yield frame("messageStop", {"stopReason": stop})
     yield frame("metadata", {"usage": usage, "metrics": {"latencyMs": 5}})
-
-
-async def _say(send: Any, status: int, values: Any, *headers: tuple[bytes, bytes]) -> None:
-    body = json.dumps(values).encode()
-    named = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": named})
-    await send({"type": "http.response.body", "body": body})

@@ -20,7 +20,7 @@ from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
 from gateway.conftest import get, post
-from model_server import PATHS, completion, running, say
+from model_server import PATHS, completion, read, running, say
 
 KEYS = {
     "NEIGHBOUR_ADA": "gateway-key-of-ada-7f31",
@@ -73,14 +73,9 @@ class TaughtServer:
         """The bodies of Bob's requests."""
 
     async def __call__(self, scope, receive, send) -> None:
-        if scope["type"] == "lifespan":
-            for _ in range(2):
-                await send({"type": (await receive())["type"] + ".complete"})
+        body = await read(scope, receive, send)
+        if body is None:
             return
-        body, more = b"", True
-        while more:
-            event = await receive()
-            body, more = body + event.get("body", b""), event.get("more_body", False)
         if scope["path"] == "/v1/models":
             await say(send, *self._listed(dict(scope["headers"])))
         elif scope["path"] in PATHS:
