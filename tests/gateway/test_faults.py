@@ -37,7 +37,6 @@ PLACES = {
     "fit": (Conversations, BOTH),
     "room": (Windows, BOTH),
     "request_meter": (conversations, BOTH),
-    "body_of": (client_request, LONG),
     "request_of": (client_request, BOTH),
 }
 """Where a fault is put, and which requests come by: those that have to be cut, those that fit, or both."""

@@ -9,6 +9,7 @@ import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.testing import CharMeter
 from brim.wire import format_of, wire
+from brim.wire.base import changed, lowered_limits
 from talk import (
     Dumped,
     answer,
@@ -135,3 +136,11 @@ def test_a_message_may_be_a_dataclass():
     assert fitted.messages[0] is said[0]  # What is not changed stays the caller's own.
     assert [each if isinstance(each, dict) else asdict(each) for each in fitted.messages] == expected.messages
     assert fitted.receipt == expected.receipt
+
+
+def test_a_shorter_answer_takes_its_thinking_along():
+    """`max_tokens` must be greater than `thinking.budget_tokens`."""
+    body = {"thinking": {"type": "enabled", "budget_tokens": 31_999}, "max_tokens": 32_000}
+    lowered = lowered_limits(body, 9_000)
+    assert lowered == {("max_tokens",): 9_000, ("thinking", "budget_tokens"): 8_999}
+    assert lowered_limits(changed(body, lowered), 9_000) == {}

@@ -1,8 +1,4 @@
-"""A JSON file in which one list is edited: its values, and the position of each item of the list.
-
-Writing the whole file again would change whitespace, escapes and the digits of numbers, so unchanged text is copied by
-its position.
-"""
+"""A JSON file with a list: its values, and the positions of the items, for the lines in errors."""
 
 from __future__ import annotations
 
@@ -51,20 +47,6 @@ class JsonBody:
             place = self.spans[key][0] if isinstance(key, int) and key < len(self.spans) else place
             place = self.starts.get(key, place) if isinstance(key, str) else place
         return SourceError(self.path, problem, line=_line(self.text, place))
-
-    def spliced(self, value: str) -> str:
-        """Return the text with the list replaced by another value."""
-        start, stop = self.whole
-        return self.text[:start] + value + self.text[stop:]
-
-    def with_items(self, items: Sequence[Span | str]) -> str:
-        """Return the text with a new list, given as positions of existing items and as new items in JSON."""
-        text, spans = self.text, self.spans
-        written = [item if isinstance(item, str) else text[item[0] : item[1]] for item in items]
-        before = text[self.whole[0] + 1 : spans[0][0]]
-        between = text[spans[0][1] : spans[1][0]] if len(spans) > 1 else "," + before
-        after = text[spans[-1][1] : self.whole[1] - 1]
-        return self.spliced("[" + before + between.join(written) + after + "]")
 
 
 def read_body(path: str, lists: Sequence[str]) -> JsonBody:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -9,7 +10,7 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.gateway.client.names import conversation_name
-from brim.gateway.client.parsed import Parsed, with_answer
+from brim.gateway.client.parsed import Parsed
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.meter import BaseMeter
@@ -21,6 +22,7 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits
 from brim.settings.values import POLICIES
+from brim.wire.base import changed, lowered_limits
 from brim.wire.overflow import Overflow
 
 FIT, WARN, REFUSE, PASS = POLICIES
@@ -179,11 +181,7 @@ def fit(planned: Planned, engine: Conversations, most: int | None = None) -> Fit
 
 
 def written(planned: Planned, made: FittedRequest) -> FittedBody:
-    """Return what to send for a fitted request.
-
-    Raises:
-        HttpProblem: the body can be read in two ways, so it cannot be shortened.
-    """
+    """Return what to send for a fitted request: the same bytes if nothing has changed."""
     parsed, room = planned.parsed, made.room
     same = not made.changed and made.answer is None
     found = FittedBody(
@@ -201,13 +199,14 @@ def written(planned: Planned, made: FittedRequest) -> FittedBody:
     )
     if same:
         return found
-    strict = parsed.strict()
-    text = strict.placed(made.messages, made.places) if made.changed else parsed.text
+    assert parsed.request is not None
+    values, edits = parsed.values, 0
+    if made.changed:
+        values = parsed.request.with_messages(made.messages)
+        edits = max(1, len(parsed.request.messages) - sum(place is not None for place in made.places))
     if made.answer is not None:
-        text = with_answer(text, made.answer)
-    kept = sum(place is not None for place in made.places)
-    edits = max(1, len(strict.messages) - kept) if made.changed else 0
-    return replace(found, body=text.encode(), edits=edits, answer=made.answer)
+        values = changed(values, lowered_limits(values, made.answer))
+    return replace(found, body=json.dumps(values).encode(), edits=edits, answer=made.answer)
 
 
 def too_long(planned: Planned, needed: int, most: int, parts: Mapping[str, int] | None = None) -> HttpProblem:

@@ -1,7 +1,4 @@
-"""The body of a request to a model in a JSON file: read, counted, fitted, and written back.
-
-Everything but changed messages is copied from the file byte for byte.
-"""
+"""The body of a request to a model in a JSON file: read, counted, fitted, and written back."""
 
 from __future__ import annotations
 
@@ -159,19 +156,17 @@ class RequestBody:
         )
 
     def written(self, messages: Sequence[Any]) -> str:
-        """Return the body with these messages in place of its own."""
+        """Return the body with these messages in place of its own; the same text if they are its own."""
         if len(messages) == len(self.messages) and all(map(is_, messages, self.messages)):
             return self.body.text
-        at = {id(raw): index for index, raw in enumerate(self.messages)}
-        return self.placed(messages, [at.get(id(raw)) for raw in messages])
+        return _json(self.with_messages(messages))
 
-    def placed(self, messages: Sequence[Any], places: Sequence[int | None]) -> str:
-        """Return the body with other messages; `places` has the index of each that is one of its own, else `None`."""
-        if self.body.items is None:  # The input is a text, and stays one if possible.
-            text = messages[0]["content"] if len(messages) == 1 else None
-            return self.body.spliced(_json(text if isinstance(text, str) else list(messages)))
-        spans, pairs = self.body.spans, zip(messages, places, strict=True)
-        return self.body.with_items([_json(raw) if place is None else spans[place] for raw, place in pairs])
+    def with_messages(self, messages: Sequence[Any]) -> Any:
+        """Return the values of the body with other messages; an input that is a text stays one if possible."""
+        value: Any = list(messages)
+        if self.body.items is None and len(value) == 1 and isinstance(value[0]["content"], str):
+            value = value[0]["content"]
+        return {**self.body.values, self.key: value} if self.key else value
 
     def budget(self, model: str | None) -> int:
         """Return the window of a model less the maximum answer in the body.

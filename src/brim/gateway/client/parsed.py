@@ -11,7 +11,7 @@ from typing import Any
 
 from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
-from brim.files.json_body import JsonBody, body_of
+from brim.files.json_body import JsonBody
 from brim.gateway.client.body import decoded
 from brim.gateway.client.names import model_names
 from brim.gateway.client.paths import model_path
@@ -21,7 +21,7 @@ from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.meter.catalogue import with_long_window
 from brim.sessions.learning.request_input import RequestInput
-from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful, lowered_limits, value_at
+from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful
 
 FORMATS: dict[str, Format] = {
     CHAT: "openai",
@@ -112,17 +112,6 @@ class Parsed:
             owner=owner,
         )
 
-    def strict(self) -> RequestBody:
-        """Return the request with the positions of its messages in the body.
-
-        Raises:
-            HttpProblem: the body can be read in two ways, so it cannot be shortened.
-        """
-        try:
-            return request_of(body_of(self.text, _PLACE, MESSAGE_KEYS))
-        except SourceError as error:
-            raise HttpProblem(400, f"{error}; the request is too long, and its body cannot be shortened") from error
-
 
 def parse(admitted: Admitted, route: str, body: bytes, keys: Sequence[str] = ()) -> Parsed:
     """Return the request of a body; `keys` are those of the gateway.
@@ -159,19 +148,6 @@ def unread(admitted: Admitted, route: str, body: bytes, problem: str = "") -> Pa
     return Parsed(admitted=admitted, route=route, body=body, problem=problem)
 
 
-def with_answer(text: str, tokens: int) -> str:
-    """Return the body of a request with the answer limited to `tokens`."""
-    body = body_of(text, _PLACE, MESSAGE_KEYS)
-    limits = lowered_limits(body.values, tokens)
-    for place in sorted(limits, key=lambda place: body.starts[str(place[0])], reverse=True):
-        at = body.starts[str(place[0])]
-        # The value of the key, or that of a key inside its value.
-        if len(place) > 1:
-            at = text.index(":", text.index(f'"{place[1]}"', at))
-        text = text[:at] + text[at:].replace(str(value_at(body.values, place)), str(limits[place]), 1)
-    return text
-
-
 def _values(body: bytes) -> dict[str, Any]:
     if sum(map(body.count, _SIGNS)) > _MOST_SIGNS:
         raise HttpProblem(413, f"the body has more than {_MOST_SIGNS:,} commas and opening brackets")
@@ -201,6 +177,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _light(values: Mapping[str, Any]) -> JsonBody:
-    """Return a body without its text and positions, which are needed only for cuts."""
+    """Return a body without its text and positions, which only errors about files need."""
     lists = [value for key in MESSAGE_KEYS if type(value := values.get(key)) is list]
     return JsonBody(path=_PLACE, text="", values=values, items=lists[0] if lists else None)
