@@ -135,13 +135,14 @@ def test_a_store_that_fails_is_no_fault(gateway, upstream, monkeypatch, tmp_path
     assert "the store failed (sqlite: it is full); the request goes on without it" in caplog.messages
 
 
-def test_a_malformed_body_of_a_client_is_no_fault_of_brim(gateway, upstream):
+def test_a_body_that_is_not_a_request_is_no_internal_error(gateway, upstream):
     url, app = gateway()
     told = []
     app.state.activity.observers.append(SimpleNamespace(observe=told.append))
     body = b'{"model": "gpt-4o", "messages": "hi"}'
     assert post(url, body)[1].get("x-brim-passthrough") == "unreadable"
     assert upstream.bodies == [body]
-    assert [each.fields["became"] for each in told if each.name == "malformed"] == ["pass"]
-    assert not [each for each in told if each.name == "fault"]
+    assert [(each.fields["reason"], each.fields["became"]) for each in told if each.name == "fault"] == [
+        ("unreadable", "pass")
+    ]
     assert app.state.activity.summary()["faults"] == 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from brim.errors import InvalidValue
+from brim.errors import InvalidValue, SourceError
 from brim.gateway.client.parsed import Parsed, parse, unread
 from brim.gateway.fit import (
     FIT,
@@ -97,8 +97,8 @@ class Exchange:
         """
         try:
             return await self._state.work(parse, self._admitted, self._route, raw, self._state.secrets)
-        except HttpProblem as problem:
-            parsed = unread(self._admitted, self._route, raw, problem.message)
+        except HttpProblem:
+            parsed = unread(self._admitted, self._route, raw)
             if rule_of(parsed, self._settings).policy != PASS:
                 raise
             return parsed
@@ -119,14 +119,13 @@ class Exchange:
             await self._ask_windows(parsed, rule)
             await self._state.learned((parsed.model, self._owner))
             if parsed.request is None:
-                why = parsed.problem
-                return await self._faulty(parsed, policy, "unreadable", ValueError(why), HttpProblem(400, why))
+                raise SourceError("the body", parsed.problem)
             return await self._state.work(self._planned_and_fitted, parsed)
         except HttpProblem:
             raise
-        except InvalidValue as error:
-            # It may be a new feature of the provider.
-            return await self._faulty(parsed, policy, "unreadable", error, HttpProblem(400, str(error)))
+        except (InvalidValue, SourceError) as error:  # It may be a new feature of the provider.
+            refusal = HttpProblem(400, error.problem if isinstance(error, SourceError) else str(error))
+            return await self._faulty(parsed, policy, "unreadable", error, refusal)
         except Exception as error:  # An error of brim must not look like an answer of the provider.
             log_error(self._admitted.id, error, LOG)
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
@@ -148,10 +147,7 @@ class Exchange:
         except Exception:  # The counting itself may have failed.
             unsure = "; its tokens could not be counted"
         became = "pass" if unsure is None else "refuse"
-        if parsed.request is None:
-            self._state.activity.malformed(parsed, became=became)
-        else:
-            self._state.activity.fault(self._admitted, self._route, error, kind=why, became=became, model=parsed.label)
+        self._state.activity.fault(self._admitted, self._route, error, kind=why, became=became, model=parsed.label)
         if unsure is not None:
             raise replace(refusal, message=refusal.message + unsure) from error
         return passed(parsed, policy, why)

@@ -22,13 +22,12 @@ NAMES = (
     "window_learned",
     "upstream_error",
     "fault",
-    "malformed",
 )
 """The names of events, in this order: a prompt was assembled; older turns were compacted; the warning line was crossed;
 a loop continued in a fresh context; a provider refused a prompt as too long; a call was repeated because a cut had
 removed its result. Only from the gateway: a conversation was cut; a request over its budget was passed on; a request
-was refused; a window was learned; the model server had an error or disconnected; brim had an internal error; the body
-of a client is not a request."""
+was refused; a window was learned; the model server had an error or disconnected; brim failed to read
+or to fit a request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -143,9 +143,9 @@ def parse(admitted: Admitted, route: str, body: bytes, keys: Sequence[str] = ())
     )
 
 
-def unread(admitted: Admitted, route: str, body: bytes, problem: str = "") -> Parsed:
+def unread(admitted: Admitted, route: str, body: bytes) -> Parsed:
     """Return a request without reading its body."""
-    return Parsed(admitted=admitted, route=route, body=body, problem=problem)
+    return Parsed(admitted=admitted, route=route, body=body)
 
 
 def _values(body: bytes) -> dict[str, Any]:

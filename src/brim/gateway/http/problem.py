@@ -14,49 +14,22 @@ OTHER = "other"
 PATH = "path_not_allowed"
 """The code of a refused path."""
 
-_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    405: "invalid_request_error",
-    413: "request_too_large",
-    415: "invalid_request_error",
-    421: "invalid_request_error",
-    426: "invalid_request_error",
-    503: "overloaded_error",
+_CLIENT = ("invalid_request_error", "INVALID_ARGUMENT", "ValidationException")
+_SERVER = ("api_error", "INTERNAL", "InternalServerException")
+_KINDS = {
+    401: ("key", "authentication_error", "UNAUTHENTICATED", "AccessDeniedException"),
+    403: ("origin", "permission_error", "PERMISSION_DENIED", "AccessDeniedException"),
+    405: ("method", *_CLIENT),
+    408: ("slow", *_CLIENT),
+    413: ("size", "request_too_large", *_CLIENT[1:]),
+    415: ("encoding", *_CLIENT),
+    421: ("host", *_CLIENT),
+    426: ("upgrade", *_CLIENT),
+    502: ("upstream", "api_error", "UNAVAILABLE", "ServiceUnavailableException"),
+    503: ("fault", "overloaded_error", "UNAVAILABLE", "ServiceUnavailableException"),
+    504: ("timeout", "api_error", "DEADLINE_EXCEEDED", "ModelTimeoutException"),
 }
-"""The types of Anthropic's errors; OpenAI's clients read the same field."""
-_GOOGLE_STATUSES = {
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    502: "UNAVAILABLE",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
-_AMAZON_TYPES = {
-    401: "AccessDeniedException",
-    403: "AccessDeniedException",
-    404: "ResourceNotFoundException",
-    502: "ServiceUnavailableException",
-    503: "ServiceUnavailableException",
-    504: "ModelTimeoutException",
-}
-_REASONS = {
-    401: "key",
-    403: "origin",
-    405: "method",
-    408: "slow",
-    413: "size",
-    415: "encoding",
-    421: "host",
-    426: "upgrade",
-    502: "upstream",
-    503: "fault",
-    504: "timeout",
-}
-"""The reasons in metrics, by status; `invalid` for any other."""
+"""By status: the reason in metrics, and the type of error for Anthropic and OpenAI, for Google and for Amazon."""
 
 
 @dataclass(eq=False)
@@ -76,7 +49,11 @@ class HttpProblem(Exception):
         """Why the request failed, as a word for metrics."""
         if self.code == PATH:
             return "path"
-        return "too_long" if self.numbers else _REASONS.get(self.status, "invalid")
+        return "too_long" if self.numbers else self._kinds[0]
+
+    @property
+    def _kinds(self) -> tuple[str, str, str, str]:
+        return _KINDS.get(self.status) or (("invalid", *_CLIENT) if self.status < 500 else ("fault", *_SERVER))
 
     def __str__(self) -> str:
         return self.message
@@ -86,23 +63,20 @@ class HttpProblem(Exception):
         return json.dumps(self._values(route, request_id)).encode()
 
     def _values(self, route: str, request_id: str) -> dict[str, Any]:
-        kind = _TYPES.get(self.status, "api_error")
+        _, kind, status, _ = self._kinds
         if route == MESSAGES:
             return {"type": "error", "error": {"type": kind, "message": self.message}, "request_id": request_id}
         if route == GEMINI:
-            status = _GOOGLE_STATUSES.get(self.status, "INVALID_ARGUMENT" if self.status < 500 else "INTERNAL")
             return {"error": {"code": self.status, "message": self.message, "status": status}}
         if route == BEDROCK:
             return {"message": self.message}
-        kind = "invalid_request_error" if self.status in (404, 413) else kind
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     def headers_of(self, route: str) -> dict[str, str]:
         """Return the headers of the answer; Amazon's clients read the error type from one."""
         if route != BEDROCK:
             return self.headers
-        kind = _AMAZON_TYPES.get(self.status, "ValidationException" if self.status < 500 else "InternalServerException")
-        return {**self.headers, "x-amzn-errortype": kind}
+        return {**self.headers, "x-amzn-errortype": self._kinds[3]}
 
 
 def overflow(route: str, needed: int, most: int, answer: int | None, why: str) -> HttpProblem:

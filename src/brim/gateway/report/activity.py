@@ -10,7 +10,6 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import Any
 
-from brim.gateway.client.parsed import Parsed
 from brim.gateway.fit import FittedBody
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import HttpProblem
@@ -46,9 +45,7 @@ class GatewayMetrics(Metrics):
         )
         self.streams = self.gauge("brim_open_streams", "Open streams.")
         self.refusals = counter("brim_refusals_total", "Requests that the gateway refused.", [*where, "reason"])
-        self.faults = counter(
-            "brim_faults_total", "Internal errors of brim, by how the request was handled.", ["kind", "became"]
-        )
+        self.faults = counter("brim_faults_total", "Requests that brim failed to read or to fit.", ["kind", "became"])
         self.learned = counter("brim_windows_learned_total", "Window sizes that were learned.", ["model", "reason"])
         self.store = counter("brim_store_faults_total", "Errors of the store.", [])
         self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
@@ -196,13 +193,9 @@ class Activity:
     def fault(
         self, admitted: Admitted | None, route: str, error: Exception, *, kind: str, became: str, model: str = ""
     ) -> None:
-        """Record an error in brim, and what was done with the request."""
+        """Record a request that brim failed to read or to fit, and what was done with it."""
         fields = {"route": route, "reason": kind, "became": became, "error": type(error).__name__}
         self._emit("fault", admitted, fields, model)
-
-    def malformed(self, parsed: Parsed, *, became: str) -> None:
-        """Record a malformed body from a client, and what was done with it."""
-        self._emit("malformed", parsed.admitted, {"route": parsed.route, "became": became}, parsed.label)
 
     def conversations(self, key: str) -> list[dict[str, Any]]:
         """Return the conversations of the clients with a key, newest first."""
@@ -219,7 +212,7 @@ class Activity:
             "overflows": total("brim_overflows_total"),
             "retried": total("brim_overflows_total", retried="true"),
             "upstream_errors": total("brim_upstream_errors_total"),
-            "faults": total("brim_faults_total"),
+            "faults": total("brim_faults_total", kind="fault"),
             "tokens_saved": total("brim_saved_tokens_total"),
             "conversations": self._seen,
             "windows_learned": total("brim_windows_learned_total"),

@@ -31,8 +31,6 @@ _REFUSALS = {
     "fault": "the gateway had an internal error",
 }
 """Explanations of the reasons for refusals and errors; other reasons are printed unchanged."""
-_UNREADABLE = ("InvalidType", "InvalidValue")
-"""Errors in the client's request."""
 
 
 class ActivityLines:
@@ -132,14 +130,8 @@ def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
     became = "passed on unchanged" if fields["became"] == "pass" else "refused"
-    error = fields["error"]
-    what = f"brim cannot read a message ({error})" if error in _UNREADABLE else f"internal error {error}"
-    return "fault", f"{what}; the request was {became}"
-
-
-def _malformed(fields: Mapping[str, Any]) -> tuple[str, str]:
-    became = "passed on unchanged" if fields["became"] == "pass" else "refused"
-    return "invalid", f"the client's body is not a valid request; it was {became}"
+    what = "brim cannot read it" if fields["reason"] == "unreadable" else "internal error"
+    return "fault", f"{what} ({fields['error']}); the request was {became}"
 
 
 _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
@@ -149,7 +141,6 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], tuple[str, str]]] = {
     "refused": _refused,
     "window_learned": _learned,
     "fault": _fault,
-    "malformed": _malformed,
     "upstream_error": _upstream_error,
 }
 """The events that have a line."""
