@@ -41,15 +41,6 @@ def test_a_larger_budget_of_the_command_line_does_not_hide_that_a_file_is_over_i
     assert "budget of the file" not in brim("check", "a.yaml", "--budget", "900").out
 
 
-@pytest.mark.usefixtures("prompts")
-def test_json_says_what_the_table_says(brim):
-    told = brim("check", "b.md", "--budget", "1000", "--meter", "chars", "--json")
-    assert told.code == 1
-    values = json.loads(told.out)
-    assert values["ok"] is False
-    assert values["files"][0]["left"] == -30
-
-
 def test_standard_input_can_be_checked(brim):
     assert brim("check", "-", "--budget", "2", stdin=b"hello world").code == 0
     assert brim("check", "-", "--budget", "1", stdin=b"hello world").code == 1
@@ -149,24 +140,6 @@ def test_a_named_file_that_is_missing_has_a_row_also_alone(brim, here):
     for others in ((), ("a.json",)):
         told = brim("check", *others, "missing.json")
         assert (told.code, "ERROR" in told.out, told.err) == (2, True, "")
-
-
-def test_broken_specs_have_rows_with_their_lines(brim, spec):
-    (spec.parent / "bad.yaml").write_text("budget: 5\nsections:\n  - nme: a\n")
-    (spec.parent / "model.yaml").write_text("model: gpt-6000\nsections: [{name: a, content: b}]\n")
-    told = brim("check", ".", "--json")
-    assert told.code == 2
-    problems = {each["path"]: each.get("problem", "") for each in json.loads(told.out)["files"]}
-    assert "bad.yaml:3" in problems["./bad.yaml"]
-    assert problems["./model.yaml"].startswith("./model.yaml")
-    assert problems["./spec.yaml"] == ""
-
-
-def test_an_unknown_model_of_the_command_line_is_one_error(brim, here):
-    for name in "ab":
-        (here / f"{name}.json").write_text(GOOD)
-    told = brim("check", "*.json", "--model", "gpt-6000")
-    assert (told.code, told.out) == (2, "")
 
 
 @pytest.mark.parametrize("budget", [(), ("--budget", "100")], ids=["no budget", "a budget"])

@@ -43,12 +43,6 @@ def test_the_help_of_a_command_has_an_example_and_json(brim, command):
     assert "--json" in told.out
 
 
-@pytest.mark.parametrize("words", [(), ("config",), ("flow",)], ids=["brim", "config", "flow"])
-def test_no_line_of_a_list_of_commands_is_cut_off(brim, words):
-    told = [line for line in brim(*words, "--help").out.splitlines() if not line.startswith("Usage:")]
-    assert not [line for line in told if line.rstrip().endswith("...")]
-
-
 def test_help_loads_no_tokenizer():
     code = (
         "import sys; from brim.cli import main; main(['--help']);"
@@ -140,12 +134,6 @@ def test_json_is_json(brim, files, arguments):
     assert outcome.code == 0
     assert isinstance(json.loads(outcome.out), dict)
     assert outcome.out.isascii()
-
-
-def test_standard_input_that_is_no_text_is_refused():
-    told = brim_process("count", stdin=b"caf\xe9 \xff\xfe")
-    assert told.returncode == 2
-    assert told.stderr == b"brim: standard input:1: not UTF-8 text: invalid continuation byte at byte 3\n"
 
 
 @pytest.mark.slow

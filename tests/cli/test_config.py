@@ -43,25 +43,6 @@ def test_effective_values_are_shown_with_origin_and_overrides_marked(brim):
     assert "warning: brim.yaml:10: context_budget_chars of 5,000 chars is below minimum 10,000" in told.out
 
 
-def test_json_says_what_the_table_says(brim):
-    told = json.loads(brim("config", "show", "--flow", "build", "--step", "0", "--json").out)
-    found = told["values"]["context_budget_chars"]
-    assert (found["value"], found["origin"], found["where"]) == (10_000, "step", "brim.yaml:10")
-    assert found["override"] is True
-    assert found["over"] == {"value": 100_000, "origin": "project", "where": "brim.yaml:3"}
-    assert told["values"]["model"]["override"] is False
-    assert len(told["warnings"]) == 2
-    assert told["files"] == ["brim.yaml"]
-
-
-def test_another_file_may_be_shown_and_no_file_is_fine(brim, project):
-    (project / "brim.yaml").rename(project / "other.yaml")
-    assert row(brim("config", "show", "--config", "other.yaml").out, "model")[1] == "gpt-5"
-    told = brim("config", "show")
-    assert told.code == 0
-    assert "Preset: balanced. Read: no file (defaults apply)." in told.out
-
-
 def test_a_value_of_a_shipped_profile_is_shown_with_the_name_of_its_file(brim, project):
     """The path of the installed package took four lines of the table for each of them."""
     (project / "brim.yaml").write_text("profile: forge\n")
@@ -103,11 +84,3 @@ def test_another_file_may_be_changed_or_made(brim, project):
     assert brim("config", "set", "model", "gpt-5", "--file", "sub.yaml").code == 0
     assert (project / "sub.yaml").read_text() == "model: gpt-5\n"
     assert (project / "brim.yaml").read_text() == TEXT
-
-
-@pytest.mark.parametrize("group", ["config", "flow"])
-def test_a_group_alone_tells_its_commands(brim, group):
-    told = brim(group)
-    assert (told.code, told.err) == (0, "")
-    assert f"Usage: brim {group} [OPTIONS] COMMAND" in told.out
-    assert brim().out.startswith("Usage: brim [OPTIONS] COMMAND")

@@ -34,14 +34,6 @@ def test_the_files_of_a_directory_are_listed_the_largest_first(brim, here):
     )
 
 
-def test_the_smallest_of_many_files_are_one_line(brim, here):
-    for number in range(1, 31):
-        (here / f"{number:02}.md").write_text("x" * number)
-    told = brim("count", ".", "--meter", "chars").out.splitlines()
-    assert told[2] == "   30   ./30.md"
-    assert told[22] == "   55   10 smaller files; --json lists all"
-
-
 @pytest.mark.usefixtures("docs")
 def test_an_estimate_says_so(brim):
     told = brim("count", "docs/a.md", "--model", "claude-sonnet-4-5").out

@@ -54,25 +54,3 @@ def test_json_has_every_part(brim):
         "meter": "chars",
         "exact": True,
     }
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        (("request.json", "request.json"), "--request takes one file"),
-        (("nowhere.json",), "nowhere.json: no such file or directory"),
-        (("request.json", "-m", "gpt-55"), "no model, vocabulary or unit is called 'gpt-55'"),
-        (("wrong.json",), "wrong.json:1: messages[0] role must be one of"),
-        (("model.json",), "model.json:1: no model, vocabulary or unit is called 'gpt-55'"),
-    ],
-    ids=["two files", "nowhere", "no model", "wrong", "no model in it"],
-)
-def test_a_mistake_is_one_sentence(brim, here, given, problem):
-    (here / "request.json").write_text("[]")
-    (here / "wrong.json").write_text('[{"role": "usr"}]')
-    (here / "model.json").write_text('{"messages": [], "model": "gpt-55"}')
-    told = brim("count", "--request", *given)
-    assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("brim: ")
-    assert problem in told.err
-    assert told.err.count("\n") == 1

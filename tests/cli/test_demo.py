@@ -1,7 +1,5 @@
 import json
 
-import pytest
-
 from brim import meter
 
 
@@ -17,37 +15,7 @@ def test_the_demo_shows_totals_table_losses_and_the_way_on(brim):
     assert 'brim.Section("rules", rules, priority="required", stable=True)' in told
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_no_line_is_wider_than_the_terminal(brim, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(width))
-    for budget in (400, 4000, 20000):
-        told = brim("demo", "--budget", budget)
-        assert told.code == 0
-        drawing = told.out.partition("The same in Python")[0]
-        assert 60 <= max(map(len, drawing.splitlines())) <= max(width, 75)
-        assert not [line for line in told.out.splitlines() if line != line.rstrip()]
-
-
 def test_the_prompt_keeps_to_any_budget(brim):
     for budget in (400, 1500, 4000):
         told = json.loads(brim("demo", "--budget", budget, "--json").out)
         assert budget * 0.9 < meter("gpt-5").count(told["text"]) == told["receipt"]["used"] <= budget
-
-
-def test_a_budget_below_the_essentials_does_not_fit(brim):
-    told = brim("demo", "--budget", "100")
-    assert told.code == 1
-    assert told.err.startswith("brim: the prompt does not fit")
-
-
-def test_the_errors_of_the_log_survive(brim):
-    text = json.loads(brim("demo", "--json").out)["text"]
-    assert text.count("row refused") == 3
-
-
-@pytest.mark.parametrize("budget", [4000, 20000])
-def test_the_next_commands_are_aligned(brim, budget):
-    lines = brim("demo", "--budget", budget).out.rstrip().splitlines()[-3:]
-    assert (
-        len({line.index(said) for line, said in zip(lines, ("the same", "the tokens", "the same"), strict=True)}) == 1
-    )

@@ -44,13 +44,6 @@ def test_the_receipt_is_written_and_can_be_replayed(brim):
 
 
 @pytest.mark.usefixtures("spec")
-def test_json_has_the_text_and_the_receipt(brim):
-    told = json.loads(brim("fit", "spec.yaml", "--json").out)
-    assert told["text"].startswith("be brief\n\na log")
-    assert told["receipt"]["used"] == len(told["text"])
-
-
-@pytest.mark.usefixtures("spec")
 def test_options_stand_in_for_the_file(brim):
     assert brim("fit", "spec.yaml", "--budget", "8").out == "be brief"
     assert "(o200k_base, exact)" in brim("fit", "spec.yaml", "--model", "gpt-5").err

@@ -44,16 +44,6 @@ def test_the_project_wins_over_the_shipped_profile_and_options_over_both(brim, p
     assert budget("--profile", "broker") == 16_384
 
 
-def test_what_the_file_sets_for_a_section_wins(brim, page):
-    (page / "brim.yaml").write_text(
-        "meter: chars\nprompt: {total: 4000}\nsections: {news: {priority: required, ceiling: 35}}\n"
-    )
-    parts = json.loads(brim("fit", "page.yaml", "--config", ".", "--json").out)["receipt"]["parts"]
-    news = next(part for part in parts if part["name"] == "news")
-    assert news["required"] is False
-    assert 0 < news["used"] <= 35
-
-
 def test_a_request_is_fitted_with_the_history_settings_of_the_profile(brim, here):
     (here / "brim.yaml").write_text("profile: session\nwindow: {size: 10000}\nmeter: chars\n")
     messages = [{"role": "user", "content": "Read."}]

@@ -87,15 +87,6 @@ def test_the_receipt_is_written_and_can_be_replayed(brim):
     assert brim("replay", "receipt.json", "--why", "messages[1]").out.startswith("messages[1] is whole: ")
 
 
-@pytest.mark.usefixtures("request_file")
-def test_a_receipt_without_the_messages_cannot_be_replayed(brim):
-    assert brim("fit", "request.json", "--budget", "600", "--receipt", "receipt.json").code == 0
-    told = brim("replay", "receipt.json", "--budget", "900")
-    assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("brim: the receipt has no messages, so they cannot be fitted to another budget")
-    assert told.err.count("\n") == 1
-
-
 REFUSED = [
     (('{"sections": []}',), "and this one has none of them; sections are described in YAML"),
     (('[{"role": "usr"}]',), "request.json:1: messages[0] role must be one of"),
@@ -117,22 +108,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(brim, here, given, pro
     assert problem in told.err
     assert told.err.count("\n") == 1
     assert os.listdir() == ["request.json"]
-
-
-@pytest.mark.usefixtures("spec")
-@pytest.mark.parametrize("option", ["--select", "--query"])
-def test_sections_have_no_turns_to_select(brim, option):
-    told = brim("fit", "spec.yaml", option, "5")
-    assert told.code == 2
-    assert f"{option} is for requests, and " in told.err
-
-
-@pytest.mark.usefixtures("here")
-def test_repairs_are_reported(brim):
-    Path("request.json").write_text(json.dumps([user("task"), result("x", "lost"), user("end")]))
-    told = brim("fit", "request.json", "--budget", "900", "--meter", "chars")
-    assert told.err.splitlines()[0].endswith("2 of 2 turns, 1 shortened or dropped, 1 repaired")
-    assert "there is no call for the result 'x'" in told.err
 
 
 @pytest.mark.usefixtures("here")
@@ -160,9 +135,3 @@ def test_a_request_is_known_by_its_content_too(brim, request_file, name):
     there = library.fit_messages(BODY["messages"], 600, model="gpt-4o", tools=[TOOL])
     assert told.code == 0
     assert json.loads(told.out) == {**BODY, "messages": there.messages}
-
-
-@pytest.mark.usefixtures("here")
-def test_sections_as_json_on_standard_input_are_sections(brim):
-    spec = json.dumps({"meter": "chars", "budget": 9, "sections": [{"name": "a", "content": "be brief"}]})
-    assert brim("fit", "-", stdin=spec.encode()).out == "be brief"

@@ -5,7 +5,6 @@ import json
 import pytest
 
 import brim as library
-from brim.sessions.loop import Step
 from sessions.talking import turn, window
 
 
@@ -53,19 +52,6 @@ def test_everything_on_the_page_is_in_the_json(brim, store):
     assert values["recent"]["compactions"] == talk.status().compactions
     assert values["recent"]["peak_utilization"] == pytest.approx(talk.status().peak_utilization, abs=1e-6)
     assert [row["id"] for row in values["sessions"]] == ["thread"]
-
-
-def test_a_loop_shows_its_goal_and_its_sub_ticks(brim, store):
-    def act(tick):
-        k = tick.state["k"] = tick.state.get("k", 0) + 1
-        return Step(messages=turn(k)[1:], end="goal" if k == 30 else "continue")
-
-    library.Loop("Port it.", act, window=library.Window(4_000), meter="o200k_base", store=store, id="L").run()
-    done = brim("status", "--session", "L")
-    assert done.out.splitlines()[0] == "loop L"
-    assert "1 iteration, ended: goal: Port it." in done.out
-    found = json.loads(brim("status", "--json").out)
-    assert found["recent"]["sub_ticks"] == found["current"]["status"]["sub_ticks"] > 0
 
 
 def test_one_line_is_for_a_status_bar(brim, store):

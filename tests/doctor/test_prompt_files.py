@@ -1,6 +1,5 @@
 import pytest
 
-from brim import SourceError
 from brim.doctor.prompt_files import check_files
 
 
@@ -60,9 +59,3 @@ def test_a_list_is_a_request_if_it_holds_messages(prompts, text, kind):
     (prompts / "list.json").write_text(text)
     (verdict,), _ = check_files(("list.json",), budget=50, meter="chars")
     assert verdict.kind == kind
-
-
-@pytest.mark.usefixtures("prompts")
-def test_nothing_to_judge_is_refused():
-    with pytest.raises(SourceError, match="no prompt file to check"):
-        check_files(("prompts/*.png",), budget=5)

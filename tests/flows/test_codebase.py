@@ -3,7 +3,6 @@ import os
 import pytest
 
 import brim
-from brim.errors import SourceError
 from brim.flows.codebase import File, file_sections, read_codebase
 
 USERS = "class User:\n    def rename(self, name):\n        self.name = name\n"
@@ -34,18 +33,6 @@ def shown(files, budget):
 
 def paths(files):
     return [file.path for file in files]
-
-
-def test_all_texts_below_the_root_are_read_in_the_order_of_their_paths(root):
-    found = read_codebase(str(root))
-    assert paths(found.files) == [
-        "docs/guide.md",
-        "src/deep/er/mail.py",
-        "src/order.py",
-        "src/user.py",
-        "tests/test_user.py",
-    ]
-    assert found.skipped == {}
 
 
 def test_what_is_no_part_of_the_codebase_is_left_out_and_what_could_be_is_told(root, tmp_path_factory):
@@ -92,20 +79,6 @@ def test_ignore_files_are_read_as_git_reads_them(tmp_path):
 def test_all_files_together_are_bounded(root, monkeypatch):
     monkeypatch.setattr("brim.flows.codebase._MOST_TOTAL", 100)
     assert "more than 100 bytes in total" in read_codebase(str(root)).skipped.values()
-
-
-def test_the_receipts_of_a_run_are_no_part_of_the_codebase(root):
-    """`brim flow run . --root .`: the second run read the answers of the first as files."""
-    (root / "src/runs/build").mkdir(parents=True)
-    (root / "src/runs/build/0.json").write_text('{"output": "class User"}')
-    assert "src/runs/build/0.json" in by_path(read_codebase(str(root)))
-    assert len(read_codebase(str(root), without=str(root / "src/runs")).files) == 5
-    assert len(read_codebase(str(root), without=str(root.parent / "runs")).files) == 6
-
-
-def test_what_is_no_directory_is_refused(root):
-    with pytest.raises(SourceError, match="not a directory"):
-        read_codebase(str(root / "src/user.py"))
 
 
 def test_files_are_ranked_by_what_is_asked_about_and_others_are_not_named(root):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import brim
-from brim.errors import InvalidValue, ModelError, SourceError, UnknownName
+from brim.errors import InvalidValue, SourceError, UnknownName
 from brim.flows import flow_of, report, run_flow
 from brim.flows.receipts import read_step_receipt, receipt_paths, safe, write_step_receipt
 from brim.llm import Reply, Usage
@@ -97,19 +97,6 @@ def test_an_answer_that_was_cut_off_fails_its_step_and_ends_the_flow(tmp_path):
     assert len(model.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("answer", "why", "status"),
-    [(ModelError("answered 400: too long", status=400), "too long", 400), (ModelError("no answer"), "no answer", None)],
-)
-def test_a_model_that_cannot_be_asked_fails_the_step_with_a_receipt(tmp_path, answer, why, status):
-    config, name = flow_of(str(project(tmp_path, 2)))
-    outcome = run_flow(config, name, Scripted([answer]), run_base=tmp_path / "runs")
-    told = read_step_receipt(outcome.steps[0].path)
-    assert (told["status"], told["http_status"], told["output"]) == ("failed", status, "")
-    assert why in outcome.reason
-    assert report([told]).refused == (status == 400)
-
-
 def test_notes_that_do_not_fit_fail_the_step_with_the_numbers(tmp_path):
     path = project(tmp_path, 1)
     text = f"flow: build\nmodel: gpt-4o\nwindow: {{size: 1500}}\nsteps:\n  - {{id: a, agent: fixer, task: {'t ' * 9_000}}}\n"
@@ -158,17 +145,6 @@ def test_two_steps_never_share_a_receipt_and_that_is_seen_before_any_runs(tmp_pa
     with pytest.raises(InvalidValue, match="both receipts would have the same file name"):
         run_flow(config, name, model, run_base=tmp_path / "runs")
     assert model.asked == []
-
-
-def test_a_receipt_that_cannot_be_written_or_read_is_told(tmp_path):
-    (tmp_path / "runs").write_text("a file")
-    with pytest.raises(SourceError, match="cannot be written"):
-        write_step_receipt(str(tmp_path / "runs" / "1.json"), {"step_id": "1"})
-    with pytest.raises(SourceError, match="no such file"):
-        read_step_receipt(str(tmp_path / "gone.json"))
-    (tmp_path / "bad.json").write_text("[")
-    with pytest.raises(SourceError, match="not a receipt"):
-        read_step_receipt(str(tmp_path / "bad.json"))
 
 
 @pytest.mark.requirement("S0.18")

@@ -15,40 +15,12 @@ from brim.settings.budgets import (
     TOTAL,
     Budgets,
     bounded,
-    detected,
     scaled,
 )
 from brim.settings.values import Value
 from properties import examples
 
 NAMES = {TOTAL: "context_budget_chars", RECENT: "history_max_recent_chars", OLDER: "history_max_older_chars"}
-
-
-@pytest.mark.requirement("S2.1")
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("lean", (100_000, 30_000, 5_000)),
-        ("balanced", (200_000, 60_000, 10_000)),
-        ("heavy", (400_000, 120_000, 20_000)),
-    ],
-)
-def test_a_preset_applies_as_it_is_and_is_found_again(project, name, values):
-    settings = project(f"budgets: {{preset: {name}}}\n").resolve()
-    names = ("context_budget_chars", "history_max_recent_chars", "history_max_older_chars")
-    assert tuple(settings[each].value for each in names) == values
-    assert all(settings[each].where.endswith("brim.yaml:1") for each in names)
-    assert settings.preset == name
-    assert settings.warnings == ()
-    assert detected(Budgets(*values)) == name
-
-
-@pytest.mark.requirement("S2.1")
-def test_a_preset_is_found_again_whoever_set_its_values(project):
-    text = "budgets: {context_budget_chars: 100000, history_max_recent_chars: 30000, history_max_older_chars: 5000}\n"
-    assert project(text).resolve().preset == "lean"
-    assert project().resolve().preset == "balanced"
-    assert project(text.replace("5000}", "5001}")).resolve().preset is None
 
 
 def test_a_single_key_stands_above_the_preset_of_its_layer_and_a_stronger_preset_above_both(project):
@@ -111,17 +83,6 @@ def test_a_budget_beyond_its_bounds_is_moved_and_told_once(project, caplog, case
     assert sum(record.getMessage() == own[0] for record in caplog.records) == 1
     assert all(record.name == "brim.settings" for record in caplog.records)
     assert ("suspiciously large" in own[0]) == (given_ > 5_000_000)
-
-
-@pytest.mark.requirement("S2.25")
-def test_no_part_is_more_than_the_whole(project):
-    text = "budgets: {context_budget_chars: 20000, history_max_recent_chars: 50000, history_max_older_chars: 30000}\n"
-    found = project(text).resolve()
-    assert [found[name].value for name in NAMES.values()] == [20_000, 20_000, 20_000]
-    assert [warning.partition(": ")[2] for warning in found.warnings] == [
-        "history_max_recent_chars of 50,000 chars is more than context_budget_chars of 20,000, and was lowered to it",
-        "history_max_older_chars of 30,000 chars is more than context_budget_chars of 20,000, and was lowered to it",
-    ]
 
 
 @pytest.mark.requirement("S2.15")

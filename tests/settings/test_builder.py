@@ -14,10 +14,6 @@ def steps(number, text=ENGLISH * 20):
     return [task, *made, {"role": "user", "content": "Go on."}]
 
 
-def chars(fitted):
-    return sum(len(message["content"]) for message in fitted.messages)
-
-
 FLOW = """\
 meter: chars
 budgets: {context_budget_chars: 40000}
@@ -30,25 +26,6 @@ flows:
       - {id: "0", budget_overrides: {context_budget_chars: 12000}}
       - {id: "1"}
 """
-
-
-@pytest.mark.requirement("S2.19", "S2.21", "X9")
-@pytest.mark.parametrize(
-    ("asked", "environ", "budget"),
-    [
-        ({}, {}, 40_000),
-        ({"profile": "deep"}, {}, 30_000),
-        ({"profile": "deep", "flow": "build"}, {}, 20_000),
-        ({"flow": "build", "step": "1"}, {}, 20_000),
-        ({"flow": "build", "step": "0"}, {}, 12_000),
-        ({"flow": "build", "step": "0"}, {"BRIM_BUDGETS__CONTEXT_BUDGET_CHARS": "15000"}, 15_000),
-    ],
-)
-def test_the_budget_of_the_file_is_what_the_history_is_fitted_to(project, asked, environ, budget):
-    fitted = project(FLOW, environ=environ).resolve(**asked).fit_messages(steps(100))
-    assert fitted.budget == budget
-    assert 0.85 * budget < chars(fitted) <= budget
-    assert f"/{budget:,} chars)" in fitted.receipt.history["note"]
 
 
 @pytest.mark.requirement("C1")
@@ -91,42 +68,6 @@ def test_what_is_asked_stands_in_for_the_settings(project):
     assert settings.fit_messages(steps(100), model="gpt-5").budget == brim.Window.of("gpt-5").budget
     assert settings.fit({"a": ENGLISH * 100}, budget=100).receipt.budget == 100
     assert settings.fit({"a": "x", "b": "y"}, separator="-").text == "x-y"
-
-
-def test_sections_are_made_by_their_names(project):
-    text = """
-        meter: chars
-        prompt: {total: 1000}
-        sections:
-          plan: {priority: high, ceiling: "20%", keep: tail, marker: "<<"}
-          "*": {ceiling: 50}
-    """
-    settings = project(text).resolve()
-    plan, other, own = settings.sections({"plan": "x" * 900, "log": "y" * 900, "own": brim.Section("mine", "z")})
-    assert (plan.priority, plan.ceiling, plan.keep, plan.marker) == ("high", "20%", "tail", "<<")
-    assert (other.ceiling, other.priority) == (50, "medium")
-    assert own == brim.Section("mine", "z")
-    prompt = settings.fit({"plan": "x" * 900, "log": "y" * 900})
-    assert [part.used for part in prompt.receipt.parts] == [200, 50]
-
-
-def test_classes_of_agents_are_those_of_the_settings(project):
-    text = "history: {selection: priority, classes: {critical: [fixer], low: [merge-decider]}}\n"
-    text += "budgets: {context_budget_chars: 10000}\n"
-    task = {"role": "user", "content": "Ship it."}
-    old = [{"role": "assistant", "name": "fixer", "content": f"old {ENGLISH * 20}"}]
-    new = [{"role": "assistant", "name": "merge-decider", "content": f"{i} {ENGLISH * 20}"} for i in range(30)]
-    history = [task, *old, *new, {"role": "user", "content": "Go on."}]
-    assert old[0] in project(text).resolve().fit_messages(history).messages
-    assert (
-        old[0]
-        not in project(text.replace("critical: [fixer], low: [", "low: [fixer, "))
-        .resolve()
-        .fit_messages(history)
-        .messages
-    )
-    with pytest.raises(brim.SourceError, match=r"brim.yaml:1: history.classes.\w+: .* in one class only"):
-        project(text.replace("low: [merge-decider]", "low: [fixer]")).resolve().fit_messages(history)
 
 
 def test_a_stable_history_with_another_selection_is_refused_by_its_line(project):

@@ -141,16 +141,6 @@ def test_each_budget_has_an_accessor(project, monkeypatch):
     assert get_context_budget_chars(flow="build") == 250_000
 
 
-def test_the_nearest_file_above_is_found(tmp_path, monkeypatch):
-    below = tmp_path / "a" / "b"
-    below.mkdir(parents=True)
-    (tmp_path / "brim.yaml").write_text("model: gpt-5\n")
-    monkeypatch.chdir(below)
-    assert brim.load_config(environ={}).resolve()["model"].where == f"{tmp_path / 'brim.yaml'}:1"
-    (tmp_path / "a" / "brim.yaml").write_text("model: gpt-4\n")
-    assert brim.load_config(environ={}).resolve().value("model") == "gpt-4"
-
-
 def test_the_users_file_is_below_the_projects(project, tmp_path):
     mine = tmp_path / "xdg" / "brim"
     mine.mkdir(parents=True)
@@ -164,19 +154,6 @@ def test_the_users_file_is_below_the_projects(project, tmp_path):
         assert (settings["model"].value, settings["model"].origin) == ("gpt-5", "project")
         assert (settings["meter"].value, settings["meter"].origin) == ("chars", "user")
         assert settings["meter"].where.endswith("brim.yaml:2")
-
-
-def test_a_profile_of_the_project_stands_above_the_users_of_that_name(project, tmp_path):
-    mine = tmp_path / "xdg" / "brim"
-    mine.mkdir(parents=True)
-    (mine / "brim.yaml").write_text("profiles: {a: {meter: chars/4+1}, b: {meter: chars/4+1}}\n")
-    environ = {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
-    config = project("profiles: {a: {meter: chars}}\n", environ=environ)
-    assert config.resolve(profile="a").value("meter") == "chars"
-    assert config.resolve(profile="b").value("meter") == "chars/4+1"
-    alone = brim.load_config(mine, environ=environ)
-    assert alone.files == (str(mine / "brim.yaml"),)
-    assert alone.resolve(profile="a")["meter"].value == "chars/4+1"
 
 
 @pytest.mark.requirement("S2.21")
@@ -231,14 +208,6 @@ def test_a_profile_may_extend_another_and_a_shipped_one(project):
     assert "flow.yaml:" in settings["history.selection"].where
 
 
-@pytest.mark.parametrize("name", ["forge", "ecology", "flow", "session", "broker"])
-def test_the_shipped_profiles_load(project, name):
-    settings = project(f"profile: {name}\n").resolve()
-    assert settings.warnings == ()
-    assert any(value.origin == "profile" for _, value in settings.items())
-    assert project().profile(name).description
-
-
 def test_unknown_names_are_refused_with_the_nearest(project):
     config = project(LAYERED)
     for asked, told in (
@@ -255,18 +224,6 @@ def test_unknown_names_are_refused_with_the_nearest(project):
             config.resolve(**asked)
     with pytest.raises(brim.InvalidType):
         config.resolve(flow="build", step=True)
-
-
-def test_a_view_lists_every_setting_once(project):
-    settings = project("sections:\n  plan: {floor: 5}\n").resolve()
-    names = list(settings)
-    assert len(names) == len(set(names))
-    assert "context_budget_chars" in names
-    assert "sections.plan.floor" in names
-    assert "sections.*.floor" not in names
-    assert "nonsense" not in settings
-    assert settings["budgets.context_budget_chars"] == settings["context_budget_chars"]
-    assert settings.value("sections.plan.keep") == "head"
 
 
 def test_every_problem_of_a_file_is_in_one_error(project):
@@ -288,11 +245,6 @@ def test_every_problem_of_a_file_is_in_one_error(project):
         " budgets.context_budget_chars must be a whole number of at least 0, not 'many'; line 8:"
         f" flows.build.steps[1] has the id 'a' of the step at {project.root / 'brim.yaml'}:7"
     )
-
-
-def test_a_budget_at_the_wrong_place_is_told_where_it_belongs(project):
-    with pytest.raises(brim.SourceError, match="it belongs under budgets: budgets.context_budget_chars"):
-        project("context_budget_chars: 5\n")
 
 
 @pytest.mark.requirement("S2.7", "S2.13")

@@ -28,13 +28,6 @@ def test_what_stands_beside_takes_from_the_window_too_where_the_meter_only_guess
     assert tokens.count(prompt.text) > 700 - tokens.count_messages(said)
 
 
-def test_an_event_is_emitted_for_prompts_that_are_fitted_and_for_those_that_are_not(project):
-    for text, budget in ((TIGHT, 200), (TIGHT + "profile: p\nprofiles: {p: {prompt: {enabled: false}}}\n", 10**12)):
-        log = []
-        project(text).resolve().fit(LONG, agent="a", emit=log.append, about={"rule_id": 7})
-        assert [(event["agent"], event["rule_id"], event["budget_tokens"]) for event in log] == [("a", 7, budget)]
-
-
 @pytest.mark.parametrize("direction", ["lower", "higher"])
 @pytest.mark.parametrize("total", [300, 120, 60, 45, 30, 5, 1])
 def test_required_sections_that_may_shrink_are_served_first_and_never_stop_a_prompt(project, direction, total):
