@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 import brim
+from brim.gateway.settings import RequestRule, settings_of
 from brim.settings.keys import SETTINGS, name_of
 from brim.testing import Scripted
-from settings.gateway_probes import GATEWAY
 from settings.pack_probes import PACK_PROBES
 from settings.session_probes import RUNNING
 
@@ -403,7 +403,29 @@ PROBES = {
 """A probe for every key that `fit` and `fit_messages` read."""
 
 PROBES |= {key: Probe(*row) for key, row in RUNNING.items()}
-PROBES |= {key: Probe(*row) for key, row in GATEWAY.items()}
+
+HERE = "http://127.0.0.1:7/v1"
+GATEWAY = {
+    "upstream": HERE,
+    "upstream_messages": HERE,
+    "upstream_key": "MODEL_KEY",
+    "upstream_messages_key": "MODEL_KEY",
+    "paths": ["GET /v1/a"],
+    "keys": ["TEAM_KEY"],
+    "host": "127.0.0.2",
+    "port": 9_000,
+    "hosts": ["brim.internal"],
+    "policy": "warn",
+    "rules": [{"model": "gpt-*", "policy": "refuse"}],
+    "lower_answer": True,
+    "most_bytes": 100,
+    "most_connections": 3,
+    "keepalive": 1,
+    "timeout": 0.5,
+    "drain": 5,
+    "memory": 5,
+}
+"""Another value for each key of the gateway, whose own tests show what it does with them."""
 
 PACKS = {
     "budgets.timeout_seconds",
@@ -429,7 +451,7 @@ def merged(one, other):
 
 
 @pytest.mark.requirement("X9", "C7", "C15")
-@pytest.mark.parametrize("key", sorted(set(SETTINGS) - PACKS))
+@pytest.mark.parametrize("key", sorted(key for key in set(SETTINGS) - PACKS if not key.startswith("gateway.")))
 def test_every_key_has_its_effect_on_what_comes_out(project, key):
     probe = PROBES.get(key)
     assert probe is not None, f"{key} has no probe: nothing shows that it does anything"
@@ -447,6 +469,18 @@ def test_every_key_has_its_effect_on_what_comes_out(project, key):
     assert not probe.effect(changed, seen), f"the probe of {key} would not see the opposite effect"
 
 
+@pytest.mark.parametrize("name", sorted(key.partition(".")[2] for key in SETTINGS if key.startswith("gateway.")))
+def test_every_key_of_the_gateway_reaches_it(project, name):
+    def told(values):
+        made = settings_of(project(json.dumps({"gateway": values})).resolve(), {})
+        return made.default.policy if name == "policy" else getattr(made, name)
+
+    others = {"upstream": "http://127.0.0.1:9/v1", "upstream_messages": "http://127.0.0.1:8/v1"}
+    value = GATEWAY[name]
+    wanted = (RequestRule(**value[0]),) if name == "rules" else tuple(value) if isinstance(value, list) else value
+    assert told({**others, "upstream_messages_key": "OWN_KEY", name: value}) == wanted != told(others)
+
+
 @pytest.mark.parametrize("key", sorted(PACKS))
 def test_every_key_of_the_curator_changes_a_pack(project, key):
     assert key in PACK_PROBES, f"{key} has no probe: nothing shows that it does anything"
@@ -457,7 +491,9 @@ def test_every_key_of_the_curator_changes_a_pack(project, key):
 def test_every_key_can_be_set_in_every_layer_and_by_its_variable(project, key):
     setting = SETTINGS[key]
     value = (
-        PROBES[key].value
+        GATEWAY[key.removeprefix("gateway.")]
+        if key.startswith("gateway.")
+        else PROBES[key].value
         if key in PROBES
         else {"enabled": False, "artifacts": False, "pin_most_recent": False}.get(key.split(".")[-1], 7)
     )
