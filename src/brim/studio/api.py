@@ -32,7 +32,6 @@ READS: dict[str, View] = {
     "fit": lab.fit,
     "returns": lab.returns,
     "result": lab.result,
-    "export": lab.export,
     "piece": lab.piece,
     "prompt": prompt.prompt,
     "prompt_body": prompt.prompt_body,

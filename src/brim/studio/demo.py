@@ -11,7 +11,7 @@ import os
 import random
 from collections.abc import Callable
 from importlib.resources import as_file, files
-from itertools import count
+from itertools import count, takewhile
 from shutil import copytree
 from typing import Any, Literal
 
@@ -25,10 +25,8 @@ from brim.studio.workspace import FILE, Workspace
 _START = 1_790_000_000.0
 """The start of the demo, in seconds since 1970."""
 _MODEL = "gpt-5"
-_MINIMUM, _STEP = 1_024, 128
-"""Tokens from which the simulated cache holds a prompt, and by which it grows."""
-_CACHED = 8
-"""Prompts in the simulated cache."""
+_MINIMUM = 1_024
+"""Tokens from which the simulated cache holds a prompt."""
 _TEXTS = json.loads(files("brim.studio").joinpath("demo_texts.json").read_text("utf-8"))
 _SERVICES, _FINDINGS = _TEXTS["services"], _TEXTS["findings"]
 
@@ -57,34 +55,23 @@ def workspace(folder: str) -> Workspace:
 
 
 class _Provider:
-    """A simulated provider: it reports the tokens of a prompt, and how many of them were cached.
-
-    The cache contains the beginnings of the last prompts in whole messages.
-    """
+    """A simulated provider: it reports the tokens of a prompt, and how many it had of the previous prompt's start."""
 
     def __init__(self, model: str, tools: list[dict[str, Any]] | None = None) -> None:
         self._meter = meter(model)
         self._tools = tools
-        self._seen: list[list[Any]] = []
+        self._last: list[Any] = []
 
     def usage(self, messages: list[Any], answer: str) -> dict[str, Any]:
         """Return the usage of a prompt, and cache it."""
-        same = max((_same(messages, seen) for seen in self._seen[-_CACHED:]), default=0)
-        self._seen.append(messages)
+        same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(self._last, messages, strict=False))])
+        self._last = messages
         found = self._meter.count_messages(messages[:same], tools=self._tools) if same else 0
-        cached = found // _STEP * _STEP if found >= _MINIMUM else 0
         return {
             "input_tokens": self._meter.count_messages(messages, tools=self._tools),
-            "input_tokens_details": {"cached_tokens": cached},
+            "input_tokens_details": {"cached_tokens": found if found >= _MINIMUM else 0},
             "output_tokens": self._meter.count(answer),
         }
-
-
-def _same(one: list[Any], other: list[Any]) -> int:
-    """Return how many messages two prompts share at their start."""
-    return next(
-        (i for i, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other))
-    )
 
 
 def _session(store: Any, clock: Callable[[], float]) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brim
-from brim.cli import main
 from brim.errors import DoesNotFit
 from brim.studio import lab_source
 from brim.studio.views import lab
@@ -98,16 +97,6 @@ def test_a_cost_is_the_catalogues_and_unknown_where_it_has_none(workspace, tmp_p
     receipt = brim.fit([brim.Section("a", "some words")], 100, meter="chars", capture=True).receipt
     with opened_receipt(tmp_path, receipt) as (none, source):
         assert lab.fit(none, source, "100")["cost_usd"] is None
-
-
-@pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 2_600), ("session:orders-incident", 5_000)])
-def test_a_saved_fit_is_a_receipt_that_replays_to_the_same(workspace, tmp_path, opened, budget):
-    made = lab.export(workspace, opened, str(budget))
-    assert brim.replay(made["text"]).receipt.used == lab.fit(workspace, opened, str(budget))["used"]
-    path = tmp_path / made["name"]
-    path.write_text(made["text"], encoding="utf-8")
-    argv = [str(path) if word == made["name"] else word for word in made["command"].split()]
-    assert main(argv[1:]) == 0
 
 
 def test_the_pieces_of_a_history_have_the_categories_of_the_other_screens(workspace):

@@ -6,9 +6,7 @@ Every number comes from the library's own fit.
 from __future__ import annotations
 
 import json
-import re
 from collections import deque
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -25,8 +23,6 @@ from brim.studio.workspace import Workspace
 _LARGEST = 100_000_000
 _MOST_WARNINGS = 6
 _PRIORITIES = {int(priority): priority.name.lower() for priority in Priority}
-_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
-"""Characters of a title that are not used in a file name."""
 _SECONDS = 2.0
 """Seconds for searching all pieces; budgets that are not exact by then are upper bounds."""
 
@@ -98,22 +94,6 @@ def result(workspace: Workspace, source: str, budget: str | None = None) -> dict
     else:
         text = _json(made.messages) if isinstance(made, Fitted) else made.text
     return {"text": text, "receipt": receipt.table(), "used": receipt.used, "budget": receipt.budget}
-
-
-def export(workspace: Workspace, source: str, budget: str | None = None) -> dict[str, Any]:
-    """Return a fit as the file of a receipt with its texts, and the command that fits it again.
-
-    Raises:
-        DoesNotFit: the required pieces are larger than the budget.
-        UnknownName: there is no such source.
-        InvalidValue: the budget is invalid.
-    """
-    opened, units = checked(workspace, source, budget)
-    receipt = replace(opened.fit(units).receipt, captured=True)
-    title = _NOT_IN_NAMES.sub("-", opened.title.lower()).strip("-") or "prompt"
-    name = f"{title}-{units}.receipt.json"
-    text = json.dumps(receipt.to_dict(), indent=2) + "\n"
-    return {"name": name, "text": text, "command": f"brim replay {name} --budget {units}"}
 
 
 def _json(value: Any) -> str:

@@ -1,7 +1,6 @@
 // A prompt as the body of a request.
 import { useView } from "./api";
 import { Copied, Problem, Waiting } from "./parts";
-import { download } from "./saved";
 import type { Prompt as Loaded } from "./types";
 
 export function CopyAs({ loaded }: { loaded: Loaded }) {
@@ -13,9 +12,17 @@ export function CopyAs({ loaded }: { loaded: Loaded }) {
     <section class="card" aria-label="Copy as">
       <div class="tools">
         <Copied text={value.body} />
-        <button onClick={() => download(name, value.body, "application/json")}>Save {name}</button>
+        <button onClick={() => download(name, value.body)}>Save {name}</button>
       </div>
       <pre tabIndex={0} class="tall">{value.body}</pre>
     </section>
   );
+}
+
+function download(name: string, text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

@@ -5,7 +5,6 @@ import { get, useSlowed, useView } from "./api";
 import { Failed, Head, n, Problem, Waiting } from "./parts";
 import { type Back, Kept } from "./pieces";
 import { go, params } from "./route";
-import { Save } from "./saved";
 import type { Fit } from "./types";
 
 const SIZES = { "8k": 8_000, "32k": 32_000, "128k": 128_000, "200k": 200_000, "1M": 1_000_000 };
@@ -142,8 +141,7 @@ function Result({ source, budget }: { source: string; budget: number }) {
     <section class="card result" aria-label="Result">
       <button aria-expanded={made.value !== null} onClick={() => (made.value ? (made.value = null) : void show())}>
         {made.value ? "Hide the prompt" : "Show the prompt"}
-      </button>{" "}
-      <Save source={source} budget={budget} />
+      </button>
       {problem.value && <Problem text={problem.value} />}
       {made.value && (
         <>
