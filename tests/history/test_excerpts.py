@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.excerpts import brief_arguments, by_importance, parts_of, value_mark
+from brim.history.excerpts import brief_arguments, by_importance, parts_of
 from properties import examples
 
 RUN = "\n".join(["$ pytest", *(f"tests/test_{i}.py::test_crane_{i} PASSED" for i in range(30)), "30 passed in 2.1s"])
@@ -157,12 +157,6 @@ def test_every_line_that_is_shown_is_a_line_of_the_text_and_the_marks_add_up(lin
     assert kept + missing == len(lines)
 
 
-def test_the_code_that_an_agent_quotes_beside_its_call_comes_after_its_words():
-    parts = parts_of("The setting is wrong:\n```py\nDEBUG = True\n```\nI will set it to False.", own=True)
-    order = [parts.part(at).strip() for at in by_importance(parts, quotes=True)]
-    assert order == ["The setting is wrong:", "I will set it to False.", "```py\nDEBUG = True\n```"]
-
-
 def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
     text = "I saw the log.\n\nSo the cache is not the cause.\nIt is cold.\n\nI will look at the proxy.\n```bash\ncat a && \\\ncat b\n```"
     parts = parts_of(text, own=True)
@@ -174,11 +168,6 @@ def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
         "So the cache is not the cause.",
         "It is cold.",
     ]
-
-
-def test_the_lines_of_an_earlier_mark_are_counted_on():
-    text = "\n".join(["first line of it all", "[620 lines omitted]", *(f"line {i} of the rest" for i in range(9))])
-    assert parts_of(text).show([0]) == "first line of it all\n[629 lines omitted]"
 
 
 def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():
@@ -198,10 +187,6 @@ def test_what_stands_beside_a_long_value_stays_to_the_letter():
     made = brief_arguments(f'{rest}"{"word " * 90}"}}', lambda value: len(value) > 100)
     assert made.startswith(rest + '"[450 characters omitted, beginning: word word')
     assert made.endswith('word]"}')
-
-
-def test_a_value_of_one_line_says_how_long_it_was_and_how_it_began():
-    assert value_mark("x" * 90) == f"[90 characters omitted, beginning: {'x' * 80}]"
 
 
 def test_long_prose_is_divided_after_each_sentence():

@@ -84,14 +84,6 @@ def test_a_result_that_came_again_is_referred_to_before_any_other_is_shortened(f
 # --- a result that is shortened
 
 
-def test_a_shortened_result_keeps_its_call_and_the_fields_that_nobody_knows():
-    messages = loop(4, 200)
-    messages[2] = {**messages[2], "metadata": {"step": 1}, "name": "f"}
-    shortened = fit(messages, total(messages) - 1).messages[2]
-    assert {**shortened, "content": ""} == {**messages[2], "content": ""}
-    assert shortened["metadata"] is messages[2]["metadata"]
-
-
 def test_a_result_of_parts_is_shortened_as_a_whole_with_its_images():
     parts = [text("x" * 200), picture()]
     messages = [user(), says(use("a")), gives(answer("a", parts)), says(text("so")), user("end")]
@@ -115,21 +107,6 @@ def test_what_stands_beside_a_shortened_result_is_the_callers_own():
 # --- a reference to a later result
 
 
-def test_the_same_words_with_another_picture_are_not_the_same():
-    long = "line of output\n" * 20
-    messages = [
-        *rounds_of(["y" * 600, "z" * 600]),
-        says(use("a")),
-        gives(answer("a", [text(long), picture(png(10, 10))])),
-        says(use("b")),
-        gives(answer("b", [text(long), picture(png(20, 20))])),
-        says(text("so")),
-        user("end"),
-    ]
-    for fitted in every_fit(messages, step=23):
-        assert TWIN not in json.dumps(fitted.messages)
-
-
 def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_it():
     long = "line of output\n" * 20
     messages = [
@@ -148,15 +125,6 @@ def test_a_reference_stands_for_the_result_that_is_the_same_and_for_none_beside_
 
 
 # --- texts that are cut
-
-
-def test_one_huge_message_is_cut_and_what_it_says_at_both_ends_stays():
-    messages = [user("BEGIN " + "word " * 2_000 + "END")]
-    fitted = fit(messages, 300)
-    assert fitted.used <= 300
-    assert fitted.messages[0]["content"].startswith("BEGIN")
-    assert fitted.messages[0]["content"].endswith("END")
-    assert set(fitted.messages[0]) == {"role", "content"}
 
 
 def test_the_longest_texts_are_cut_and_short_ones_stay_whole():
@@ -197,13 +165,6 @@ def test_the_arguments_of_a_call_stay_json():
         for name, value in json.loads(arguments).items():
             assert name not in said or said[name] == value or "omitted" in str(said[name])
     assert len(seen) > 2
-
-
-@pytest.mark.parametrize("arguments", ["{not json" + "x" * 400, '"' + "x" * 400 + '"', "[" + "1," * 200 + "1]"])
-def test_arguments_that_are_no_object_become_one_when_they_are_cut(arguments):
-    messages = [user(), calling("a", arguments=arguments), result("a")]
-    fitted = fit(messages, 100)
-    assert isinstance(json.loads(fitted.messages[1]["tool_calls"][0]["function"]["arguments"]), dict)
 
 
 @pytest.mark.parametrize("format", ["openai", "responses"])

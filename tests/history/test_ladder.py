@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import brim
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
-from talk import answer, calling, gives, item_call, item_output, model, refusal, result, says, system, user
+from talk import answer, calling, gives, item_call, item_output, model, refusal, result, says, user
 
 PIECES, CHARS = PieceMeter(), CharMeter()
 LONG = "word " * 40
@@ -96,14 +96,6 @@ def test_then_the_task_goes_so_that_the_newest_turn_still_says_something(format,
     assert fitted.receipt.history["context_truncation"]["steps_included"] == 1
 
 
-@pytest.mark.parametrize("format", ["openai", "responses"])
-@pytest.mark.parametrize("budget", [0, 1, TASK_GONE - 1])
-def test_below_that_it_is_refused_with_what_the_newest_turn_needs(format, budget):
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit(FORMATS[format], budget, format=format)
-    assert (caught.value.needed, caught.value.available) == (TASK_GONE, budget)
-
-
 @pytest.mark.parametrize("budget", [0, TASK_GONE, TASK_MARKED - 1])
 def test_where_the_user_must_speak_first_the_task_is_never_left_out(budget):
     """messages: first message must use the "user" role"""
@@ -138,34 +130,6 @@ def test_what_else_is_pinned_is_whole_on_every_step():
     with pytest.raises(brim.DoesNotFit) as caught:
         fit(messages, TASK_GONE + kept - 1, pin=[1])
     assert caught.value.needed == TASK_GONE + kept
-
-
-def test_system_messages_and_tools_are_whole_on_every_step():
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-    messages = [system("rules"), *CHAT]
-    beside = PIECES.count_messages(messages, [tool]) - WHOLE
-    for budget in (TASK_WHOLE, TASK_CUT, TASK_MARKED, TASK_GONE):
-        fitted = fit(messages, budget + beside, tools=[tool])
-        assert fitted.messages[0] is messages[0]
-        assert fitted.messages[1:] == fit(CHAT, budget).messages
-    with pytest.raises(brim.DoesNotFit):
-        fit(messages, TASK_GONE + beside - 1, tools=[tool])
-
-
-def test_a_task_that_is_the_newest_turn_is_cut_to_a_mark_and_never_goes():
-    assert fit([user(LONG)], FRAME + MARK).messages == [user("…")]
-    with pytest.raises(brim.DoesNotFit) as caught:
-        fit([user(LONG)], FRAME + MARK - 1)
-    assert caught.value.needed == FRAME + MARK
-
-
-@pytest.mark.parametrize("budget", [TASK_WHOLE, TASK_WHOLE - 1, TASK_CUT, TASK_OUT, TASK_GONE])
-def test_a_history_that_holds_its_cut_goes_down_the_same_ladder(budget):
-    history = brim.History(meter=PIECES, stable=True)
-    history.extend(CHAT)
-    assert history.fit(budget).messages == fit(CHAT, budget).messages
-    with pytest.raises(brim.DoesNotFit):
-        history.fit(TASK_GONE - 1)
 
 
 @pytest.mark.parametrize("before", [TASK_GONE, TASK_MARKED, TASK_CUT, TASK_WHOLE, WHOLE])

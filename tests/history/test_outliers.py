@@ -76,13 +76,6 @@ def test_a_pasted_log_as_task_is_cut_before_the_newest_result_and_others_stay_to
     assert (part.state, part.reason) == ("cut", "it must stay, and did not fit whole")
 
 
-def test_with_a_pinned_task_the_newest_result_is_cut_instead():
-    messages = [user(words(3_000)), *chat_pair(0, words(3_000, 1))]
-    fitted = fit(messages, 4_000, pin_first_user=True)
-    assert fitted.messages[0] is messages[0]
-    assert fitted.messages[-1]["content"] != messages[-1]["content"]
-
-
 @BY_FORMAT
 @pytest.mark.parametrize("stable", [False, True])
 def test_the_last_message_of_the_user_is_pinned_like_the_first(format, pair, stable):

@@ -1,7 +1,5 @@
 """What `select` keeps: every combination of ways, the default query in every format, and the class of a turn."""
 
-import itertools
-
 import pytest
 
 import brim
@@ -60,18 +58,6 @@ def test_each_way_and_each_pair_keeps_what_it_says(select, expected):
 def test_any_other_combination_is_a_clear_error(first, second, third):
     with pytest.raises(InvalidValue, match="one way, or two different ones joined by a plus sign"):
         brim.fit_messages([user()], 100, meter=CHARS, select=f"{first}+{second}+{third}")
-
-
-@pytest.mark.parametrize("first", ["recency", "relevance"])
-def test_within_orders_the_classes_that_come_second(first):
-    newest, oldest = (
-        kept(steps(), ENDS + 4 * SIZE + 60, select=f"{first}+priority", within=within)
-        for within in ("newest_first", "oldest_first")
-    )
-    assert newest[-1] == "09"
-    assert oldest[0] == "00"
-    assert "04" in newest
-    assert "04" in oldest
 
 
 @pytest.mark.parametrize("second", ["recency", "relevance"])
@@ -135,14 +121,6 @@ def test_the_query_does_not_match_itself(query):
     made += [user("Does the quokka nibble eucalyptus beside the turbine?"), step(10), step(11), step(12), step(13)]
     budget = sum(len(message["content"]) for message in (made[0], made[11])) + 4 * SIZE + 20
     assert kept(made, budget, select="relevance", query=query) == ["01", "02", "03", "13"]
-
-
-def test_words_that_only_a_long_question_has_leave_room_for_those_that_others_have():
-    unknown = " ".join(f"un{a}{b}known" for a, b in itertools.product("abcdefgh", repeat=2))
-    made = [user("Go."), *[step(i, "turbine" if i == 2 else "calm") for i in range(10)]]
-    made += [user(f"{unknown} turbine"), step(10)]
-    budget = sum(len(message["content"]) for message in (made[0], made[11])) + 2 * SIZE + 10
-    assert kept(made, budget, select="relevance") == ["02", "10"]
 
 
 def turn(i, path):

@@ -89,16 +89,6 @@ def test_a_text_that_takes_the_room_of_many_comes_later():
     assert ranked.index(21) < ranked.index(41)
 
 
-def test_a_path_or_a_number_finds_the_step_that_had_it():
-    steps = ["ls", "cat src/app/load_file.py", "def loadFile(path): ...", "exit code 1", "order #W1234567 was shipped"]
-    steps = [text for step in steps for text in [step, *["some other output that is not about any of it"] * 15]]
-    made = index(steps)
-    ranked = made.rank("why does loadFile in src/app/load_file.py fail?")
-    assert ranked[0] == 16
-    assert ranked.index(32) < ranked.index(0)
-    assert made.rank("where is W1234567?")[0] == 64
-
-
 @given(texts(), st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join))
 def test_the_scores_are_those_of_the_obvious_way(texts, query):
     assert index(texts).scores(query) == pytest.approx(reference(texts, query), rel=1e-4, abs=1e-6)

@@ -8,7 +8,6 @@ import pytest
 
 import brim
 from brim import BrimError, SourceError, UnknownName, Window
-from brim.files.depth import MOST_DEPTH
 from brim.history.request_body import PARTS, read_request
 from corruption import corrupted
 from talk import (
@@ -194,13 +193,6 @@ def test_a_request_counts_what_its_fit_uses(read, format, body, name):
     assert tally.messages == len(body[key])
 
 
-def test_an_estimate_has_the_bound_that_a_fit_keeps_to(read):
-    request = read(BLOCKS)
-    tally = request.tally()
-    assert not tally.exact
-    assert tally.total < tally.upper == request.fit(budget=100_000).used
-
-
 def test_units_are_told_by_who_speaks(read):
     chat = [system("s" * 10), user("u" * 20), calling("c1", text="a" * 30), result("c1", "r" * 40)]
     told = {"system": 10, "user": 20, "assistant": 30 + len("f{}"), "tool results": 40}
@@ -289,21 +281,6 @@ REFUSED = {
 @pytest.mark.parametrize(("text_", "told"), REFUSED.values(), ids=list(REFUSED))
 def test_what_is_no_request_is_refused_with_its_line(read, text_, told):
     assert refused(read, text_).startswith(told)
-
-
-@pytest.mark.parametrize("levels", [MOST_DEPTH + 2, *range(900, 1000, 9), 100_000])
-@pytest.mark.parametrize("place", ['{"messages": [], "x": %s}', '{"messages": [%s]}', "[%s]"])
-def test_what_is_nested_deep_is_refused(read, levels, place):
-    deep = place % ("[" * levels + "1" + "]" * levels)
-    assert f"nested more than {MOST_DEPTH} levels deep" in refused(read, deep)
-
-
-def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    (tmp_path / "binary.json").write_bytes(b"[\0]")
-    (tmp_path / "latin.json").write_bytes(b'["\xe9"]')
-    for name in ("binary.json", "latin.json", "nowhere.json", "."):
-        with pytest.raises(SourceError):
-            read_request(str(tmp_path / name))
 
 
 SMALL = {

@@ -1,15 +1,10 @@
 """What providers ask of a history: each rule says which earlier message a message may not be parted from."""
 
-from itertools import combinations, pairwise
-
 import pytest
 
-import brim
 from brim.history.rules import Seams
-from brim.history.turns import Turns
-from brim.testing import CharMeter
 from brim.wire import wire
-from talk import answer, calling, gives, item_call, item_output, model, reasoning, result, says, system, text, use, user
+from talk import calling, item_call, item_output, model, reasoning, result, says, text, user
 
 
 def bonds(format, messages, seams=None):
@@ -73,24 +68,4 @@ def test_a_cut_is_allowed_before_the_model_speaks_and_between_messages_of_the_us
     assert bonds("anthropic", messages) == expected
 
 
-def test_leaving_out_any_turns_leaves_user_and_model_in_turn():
-    messages = [user("task")]
-    for i in range(5):
-        messages += [says(text(f"{i}" * 20)), user(f"{i}" * 20)]
-    for kept in combinations(range(1, 10), 2):
-        fitted = brim.fit_messages(messages, 190, meter=CharMeter(), format="anthropic", pin=list(kept))
-        roles = [message["role"] for message in fitted.messages]
-        assert roles[0] == "user"
-        assert all(a != b for a, b in pairwise(roles))
-
-
 # --- which rules hold where
-
-
-def test_a_system_message_parts_nothing():
-    turns = Turns(CharMeter(), format="responses")
-    turns.extend([user(), reasoning(), system(role="developer"), item_call("a"), item_output("a")])
-    assert turns.starts == [0, 1]
-    turns = Turns(CharMeter(), format="anthropic")
-    turns.extend([user(), says(use("a")), system(), gives(answer("a"))])
-    assert turns.starts == [0, 1]

@@ -1,13 +1,11 @@
 """Thinking is bound to the words before it: kept before the first change, gone after it, kept again where it came later."""
 
-import json
-
 import pytest
 
 import brim
 from brim.history.rules import binds
 from brim.testing import CharMeter
-from talk import answer, calling, gives, refusal, result, same, says, sealed, system, text, thinking, use, user
+from talk import answer, calling, gives, refusal, result, same, says, sealed, text, thinking, use, user
 
 CHARS = CharMeter()
 THOUGHTS = ("thinking", "redacted_thinking")
@@ -166,14 +164,6 @@ def test_thinking_stays_in_turns_that_stay_whole_with_a_model_that_takes_it_back
     assert refusal(fitted.messages, "anthropic") == ""
 
 
-def test_reasoning_of_other_shapes_is_not_bound():
-    messages = [user("task")]
-    for i in range(6):
-        messages += [{**calling(f"c{i}"), "reasoning_content": "hm"}, result(f"c{i}", "x" * 200)]
-    fitted = brim.fit_messages(messages, 800, meter=CHARS)
-    assert all(m["reasoning_content"] == "hm" for m in fitted.messages if m["role"] == "assistant")
-
-
 @pytest.mark.parametrize("format", ["openai", "gemini"])
 def test_reasoning_that_is_bound_to_nothing_keeps_no_call_out(format):
     """16 of 40 calls survived with `reasoning_content` or Gemini's thoughts, 40 without."""
@@ -222,23 +212,6 @@ def test_what_was_thought_after_the_cut_stays():
         assert [at for at in thoughts(sent) if at >= change and id(sent[at]) not in kept] == []
         last = sent
     assert cuts >= 2
-
-
-def test_the_prefix_that_is_claimed_is_the_one_that_is_there():
-    history = brim.History(meter=CHARS, format="anthropic", stable=True)
-    messages = [system("rules"), *rounds(30, 100)]
-    history.extend(messages[:2])
-    last = []
-    for i in range(2, len(messages), 2):
-        history.extend(messages[i : i + 2])
-        fitted = history.fit(1_500)
-        shared = []
-        for before, after in zip(last, fitted.messages, strict=False):
-            if json.dumps(before) != json.dumps(after):
-                break
-            shared.append(after)
-        assert fitted.receipt.stable_prefix == (size(shared) if last else 0)
-        last = fitted.messages
 
 
 def test_what_the_last_call_kept_is_not_kept_once_another_call_is_the_last():

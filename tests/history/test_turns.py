@@ -214,15 +214,6 @@ def test_every_message_is_counted_once():
     assert meter.asked == before
 
 
-def test_messages_that_are_refused_do_not_settle_the_shape():
-    history = brim.History(meter=CharMeter())
-    history.extend([user("hi")])
-    with pytest.raises(InvalidValue, match=r"^messages\[2\]"):
-        history.extend([says(use("a")), 5])
-    history.extend([calling("a"), result("a")])
-    assert history.fit(1_000).messages == [user("hi"), calling("a"), result("a")]
-
-
 def test_what_is_there_survives_messages_whose_shape_it_cannot_be_in():
     history = brim.History(meter=CharMeter())
     odd = {"role": "user", "content": ["only Chat Completions can be read so"]}

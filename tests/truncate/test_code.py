@@ -51,15 +51,6 @@ def test_signatures_and_imports_stay_when_bodies_do_not():
     assert "total" not in cut.text
 
 
-def test_parameters_of_several_lines_are_a_signature():
-    source = "def f(\n    a: int,\n    b: int,\n) -> int:\n" + "    a += b\n" * 40 + "    return a\n"
-    assert (
-        Shape(kind="code")
-        .truncate(source, 120, CHAR)
-        .text.startswith("def f(\n    a: int,\n    b: int,\n) -> int:\n    a += b\n")
-    )
-
-
 def test_small_bodies_stay_whole_before_any_of_a_large_one():
     source = (
         "def a():\n"
@@ -74,23 +65,9 @@ def test_small_bodies_stay_whole_before_any_of_a_large_one():
     assert 0 < cut.count("two = 2") < 9
 
 
-def test_one_long_body_fills_the_room_from_its_start():
-    source = "def f():\n" + "".join(f"    step({n})\n" for n in range(200))
-    cut = Shape(kind="code").truncate(source, 400, CHAR)
-    assert cut.text.startswith("def f():\n    step(0)\n    step(1)\n")
-    assert cut.after > 350
-
-
 def test_another_language_keeps_its_signatures():
     source = "function f(a) {\n" + "  a += 1;\n" * 30 + "}\n\nfunction g() {\n  return 1;\n}\n"
     assert Shape(kind="code").truncate(source, 110, CHAR).text.startswith("function f(a) {\n  a += 1;\n")
     assert Shape(kind="code").truncate(source, 72, CHAR).text == (
         "function f(a) {\n[30 lines omitted]\n}\n\nfunction g() {\n  return 1;\n}\n"
     )
-
-
-def test_the_outermost_lines_stay_when_signatures_do_not_fit():
-    source = "".join(f"function f{number}(a) {{\n  a += 1; // and so on\n}}\n" for number in range(30))
-    cut = Shape(kind="code").truncate(source, 120, CHAR)
-    assert cut.text.startswith("function f0(a) {\n")
-    assert "characters omitted" not in cut.text

@@ -32,26 +32,12 @@ def test_the_largest_hunk_is_cut_in_its_middle_and_the_small_one_stays():
     assert sum("lines omitted" in line for line in kept) == 1
 
 
-@pytest.mark.parametrize("limit", range(190, len(TEXT), 37))
-def test_headers_always_stay(limit):
-    kept = Shape(kind="diff").truncate(TEXT, limit, CHAR).text.split("\n")
-    headers = [line for line in TEXT.split("\n") if line.startswith(("diff ", "--- ", "+++ ", "@@ "))]
-    assert [line for line in kept if line in headers] == headers
-
-
 def test_a_removed_line_that_looks_like_a_header_is_none():
     body = ["--- not a file", "+++ not one either", *["-x" * 20] * 30]
     text = "\n".join(file_diff("a.sql", hunk(1, body)))
     cut = Shape(kind="diff").truncate(text, 120, CHAR)
     assert "lines omitted]" in cut.text
     assert cut.text.startswith("diff --git")
-
-
-def test_the_count_of_a_hunk_tells_where_the_next_file_begins():
-    one, two = file_diff("one", LARGE)[1:], file_diff("two", LARGE)[1:]
-    kept = Shape(kind="diff").truncate("\n".join([*one, *two]), 140, CHAR).text.split("\n")
-    assert {"--- a/one", "+++ b/one", "--- a/two", "+++ b/two"} <= set(kept)
-    assert sum("lines omitted" in line for line in kept) == 2
 
 
 def test_what_changed_stays_before_what_did_not():

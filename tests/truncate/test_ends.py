@@ -32,13 +32,6 @@ def test_braces_in_a_marker_are_left_alone(marker):
     assert marker in Ends(marker=marker).truncate("x" * 60, 30, CHAR).text
 
 
-def test_the_marker_says_how_many_characters_went():
-    cut = Ends().truncate("a" * 3000, 100, CHAR)
-    kept = cut.text.count("a") - "characters".count("a")
-    assert 60 <= kept <= 75
-    assert f"[{3000 - kept:,} characters omitted]" in cut.text
-
-
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan, math.inf])
 def test_a_share_outside_of_zero_to_one_is_refused(share):
     with pytest.raises(InvalidValue, match="head_share must be a fraction from 0 to 1"):
@@ -70,35 +63,7 @@ def test_what_is_kept_are_two_ends_that_split_no_grapheme(meter, text, share, he
         assert {len(head), len(text) - len(tail)} <= boundaries(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "marker", "expected"),
-    [
-        pytest.param("abc", 3, "...", "abc", id="a text that fits comes back as it is"),
-        pytest.param("abcdef", 5, "...", "...ef", id="the end stays and the marker is counted"),
-        pytest.param("abcdef", 4, "", "cdef", id="an empty marker leaves the room to the text"),
-        pytest.param("", 0, "...", "", id="nothing needs nothing"),
-    ],
-)
-def test_the_end_of_a_text_is_kept(text, limit, marker, expected):
-    assert Tail(marker=marker).truncate(text, limit, CHAR).text == expected
-
-
-def test_the_marker_stands_first_on_a_line_of_its_own():
-    assert Tail().truncate("one two three four five six", 25, CHAR).text == "[beginning omitted]\ne six"
-
-
 def test_a_limit_that_holds_only_the_marker_is_refused_with_its_numbers():
     with pytest.raises(DoesNotFit) as caught:
         Tail(marker="...").truncate("abcdef", 3, CHAR)
     assert (caught.value.needed, caught.value.available) == (6, 3)
-
-
-@every_meter
-@examples(60)
-@given(text=long_texts, share=shares)
-def test_what_is_kept_is_a_suffix_that_splits_no_grapheme(meter, text, share):
-    cut = checked(Tail(marker=BAR), text, limits(text, meter, share), meter)
-    if cut and cut.text != text:
-        kept = cut.text.removeprefix(BAR)
-        assert text.endswith(kept)
-        assert len(text) - len(kept) in boundaries(text)

@@ -192,24 +192,6 @@ def test_what_stands_around_an_error_stays_before_more_of_the_ends():
     )
 
 
-def test_the_item_of_an_array_with_an_error_stays():
-    rows = [{"id": i, "status": "passed"} for i in range(300)]
-    rows[170] = {"id": 170, "status": "failed", "error": "disk full"}
-    cut = Shape().truncate(json.dumps({"rows": rows}), 300, CHAR).text
-    kept = json.loads(cut)["rows"]
-    assert kept[0] == rows[0]
-    assert rows[170] in kept
-
-
-def test_the_fences_around_an_error_stay_closed():
-    block = "```\n" + "all is well\n" * 30 + "ERROR disk full\n" + "all is well\n" * 30 + "```\n"
-    text = "# One\n\n" + "Some words. " * 60 + f"\n\n# Two\n\n{block}\n# Three\n\n" + "Some words. " * 60
-    cut = checked(Shape(), text, 200, CHAR).text
-    assert "# Two\n\n```\n" in cut
-    assert "\nERROR disk full\n" in cut
-    assert cut.count("```") == 2
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

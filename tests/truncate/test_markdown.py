@@ -89,20 +89,6 @@ def test_a_shorter_fence_does_not_close_a_longer_one():
     assert blocks(["````", "```", "code", "```", "more", "````", "", "after"])[0].close == 5
 
 
-def test_a_list_too_big_for_the_room_keeps_whole_items():
-    text = "".join(f"- item {number}\n  goes on\n" for number in range(30))
-    cut = Shape(kind="markdown").truncate(text, 100, CHAR)
-    assert (
-        cut.text
-        == "- item 0\n  goes on\n- item 1\n  goes on\n- item 2\n  goes on\n- item 3\n  goes on\n[52 lines omitted]\n"
-    )
-
-
-def test_a_marker_never_becomes_a_heading():
-    text = "short\n\n" + "dropped words " * 20 + "\n\n---\n\nend\n"
-    assert "[1 line omitted]\n\n---\n\nend\n" in Shape(kind="markdown").truncate(text, 50, CHAR).text
-
-
 blocks_of_text = st.sampled_from(
     [
         "# One",

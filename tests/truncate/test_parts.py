@@ -49,15 +49,6 @@ def test_a_mark_stands_for_the_lines_of_a_gap(text, marker, chosen, expected):
     assert TextParts(text, marker=marker).show(chosen) == expected
 
 
-def test_part_of_a_long_line_leaves_a_mark_with_its_characters():
-    text = "One sentence of it. " * 9 + "\nlast line\n"
-    parts = TextParts(text, longest=60)
-    assert (
-        parts.show([0, len(parts) - 1])
-        == parts.part(0) + f"[{180 - parts.size(0) + 1} characters omitted]\nlast line\n"
-    )
-
-
 def test_a_field_without_a_value_does_not_say_how_a_command_ended():
     """qwen-code and gemini-cli print `Signal: (none)` and the like below every result."""
     text = "Output: one\ntwo\nError: (none)\nExit Code: 0\nSignal: (none)\nProcess Group PGID: (none)"

@@ -34,19 +34,6 @@ def test_entries_are_kept_whole_from_one_side(options, limit, text, kept):
     assert (chosen.before, chosen.after) == (len(whole), len(text))
 
 
-@pytest.mark.parametrize(
-    ("keep", "expected"),
-    [("newest", "[4 older entries omitted]\nfive"), ("best", "one\nxxxxxxxxxxxxxxxxxxxx\n[3 entries omitted]")],
-)
-def test_the_marker_says_how_many_went(keep, expected):
-    entries = ["one", *["x" * 20] * 3, "five"]
-    assert Records(keep=keep).select(entries, 45, CHAR).text == expected
-
-
-def test_no_entries_are_an_empty_text():
-    assert Records().select([], 0, CHAR).kept == ()
-
-
 def test_not_even_a_piece_of_one_entry_is_refused_with_what_it_needs():
     with pytest.raises(DoesNotFit) as caught:
         Records(marker="-").select(ENTRIES, 3, CHAR)
@@ -68,16 +55,6 @@ def test_an_entry_that_is_too_big_is_shortened_and_its_short_siblings_stay(keep,
     assert chosen.entries[at].startswith("Attempt 9: read the whole log again")
     assert chosen.entries[at].endswith("…")
     assert 660 <= chosen.after <= 700, "as much as is left, but for a marker that is not needed"
-
-
-def test_of_several_that_are_too_big_the_first_is_shortened_and_the_others_are_dropped():
-    entries = [SHORT[0], *[f"{n} " + "x" * 900 for n in range(6)], SHORT[1]]
-    chosen = Records(marker="-{dropped}").select(entries, 400, CHAR)
-    assert chosen.text.split("\n")[0] == "-5"
-    assert chosen.kept == (0, 6, 7)
-    assert (chosen.entries[0], chosen.entries[2]) == (SHORT[0], SHORT[1])
-    assert chosen.entries[1].startswith("5 xxx")
-    assert 390 <= chosen.after <= 400
 
 
 def test_by_score_the_best_entry_is_shortened_to_all_of_the_room_and_the_next_ones_are_whole_or_dropped():

@@ -56,12 +56,3 @@ def test_a_text_above_two_million_characters_is_only_a_log_or_a_text():
 def test_a_marker_that_does_not_fit_is_refused():
     with pytest.raises(DoesNotFit):
         Shape().truncate("words " * 99, 20, CHAR)
-
-
-@pytest.mark.slow
-def test_json_of_more_than_a_million_characters_is_read_only_if_that_is_asked_for():
-    """All other threads wait while a large document is read and while its members are freed."""
-    large = json.dumps({"items": list(range(200_000))})
-    assert len(large) > 1_000_000
-    assert "characters omitted]" in Shape().truncate(large, 2_000, CHAR).text
-    assert json.loads(Shape(kind="json").truncate(large, 2_000, CHAR).text)

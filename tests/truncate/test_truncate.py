@@ -10,7 +10,7 @@ from brim.truncate import Truncator, truncator
 from brim.truncate.ends import Head
 from properties import examples
 from strategies import long_texts
-from truncate.cutting import CHAR, EXACT, boundaries, checked, cut_as_plain_text, every_meter, limits, shares
+from truncate.cutting import EXACT, boundaries, checked, cut_as_plain_text, every_meter, limits, shares
 
 KEEPS = ["head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"]
 
@@ -28,12 +28,6 @@ def test_an_unknown_name_is_told_the_known_ones():
     assert all(repr(keep) in str(caught.value) for keep in KEEPS)
 
 
-@pytest.mark.parametrize("keep", [None, 3, object()])
-def test_what_is_no_truncator_is_refused(keep):
-    with pytest.raises(InvalidValue):
-        truncator(keep)
-
-
 def test_a_truncator_of_ones_own_is_returned_as_it_is():
     own = Head(marker="!")
     assert truncator(own, "ignored") is own
@@ -49,13 +43,6 @@ def test_a_truncator_of_ones_own_is_returned_as_it_is():
 )
 def test_no_result_is_ever_over_the_limit(meter, keep, text, share, marker):
     checked(truncator(keep, marker), text, limits(text, meter, share), meter)
-
-
-@pytest.mark.parametrize("keep", KEEPS)
-@pytest.mark.parametrize("limit", [-1, 0, 1, 2, 3])
-def test_the_smallest_limits_are_kept_or_refused(keep, limit):
-    for text in ("", "a", "\n", "ab\ncd\n", "{}", "[1, 2]", "# a", "```", "\ud800é🇩🇪"):
-        checked(truncator(keep), text, limit, CHAR)
 
 
 @pytest.mark.slow

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from brim.amounts import units
-from brim.errors import InvalidValue, check_choice
 from brim.history.envelopes import has_person
 from brim.history.priority import NAMES
 from brim.wire.message import Message, Piece
@@ -19,9 +17,8 @@ NOTE_MARK = "[CONTEXT_TRUNCATED]"
 """How a note begins."""
 _FORM = re.compile(
     re.escape(NOTE_MARK)
-    + r" Included ([0-9]{1,9}) of ([0-9]{1,9}) history steps \([0-9]{1,9} omitted(?:, ([0-9]{1,9}) shortened)?,"
-    r" budget: ([0-9,]{1,15})/([0-9,]{1,15}) ([^\n()]{1,40})\)"
-    r"(?: \[Priority: ([A-Z]{1,9}=[0-9]{1,9}(?:, [A-Z]{1,9}=[0-9]{1,9}){0,9})\])?"
+    + r" Included [0-9]{1,9} of [0-9]{1,9} history steps \([0-9]{1,9} omitted(?:, [0-9]{1,9} shortened)?,"
+    r" budget: [0-9,]{1,15}/[0-9,]{1,15} [^\n()]{1,40}\)(?: \[Priority: (?:[A-Z]{1,9}=[0-9]{1,9}(?:, )?){1,9}\])?"
 )
 
 Distribution = Mapping[str, int]
@@ -41,12 +38,8 @@ def note(  # noqa: PLR0917 - in the order in which they stand in the note
 
     `distribution` is the number of included steps by class, if steps were selected by class; `shortened` is the number
     of included steps that are not whole, if the note is to say that.
-
-    Raises:
-        InvalidValue: a number is below 0, more steps are included than there are, or a class is unknown.
     """
-    _check(included, total, used, budget, distribution)
-    less = f", {units('shortened', shortened)} shortened" if shortened else ""
+    less = f", {shortened} shortened" if shortened else ""
     line = (
         f"{NOTE_MARK} Included {included} of {total} history steps "
         f"({total - included} omitted{less}, budget: {used:,}/{budget:,} {unit})"
@@ -84,17 +77,8 @@ def _note_of(message: Message) -> Piece | None:
 
 
 def is_written(text: str) -> bool:
-    """Return whether a text is exactly a note as `note` writes it; any other text may be a person's."""
-    match = _FORM.fullmatch(text) if text.startswith(NOTE_MARK) else None
-    if match is None:
-        return False
-    included, total, less, used, budget = (int((match[i] or "").replace(",", "") or 0) for i in range(1, 6))
-    shares = [pair.split("=") for pair in match[7].split(", ")] if match[7] else None
-    try:
-        counts = None if shares is None else {name: int(steps) for name, steps in shares}
-        return text == note(included, total, used, budget, match[6], counts, shortened=less)
-    except InvalidValue:
-        return False
+    """Return whether a text is a note as `note` writes it; any other text may be a person's."""
+    return text.startswith(NOTE_MARK) and _FORM.fullmatch(text) is not None
 
 
 def truncation(
@@ -110,11 +94,7 @@ def truncation(
     """Return the `context_truncation` of a receipt.
 
     `cut` says whether an included step was shortened; `unit` is `chars` or `tokens`.
-
-    Raises:
-        InvalidValue: as for `note`.
     """
-    _check(included, total, used, budget, distribution)
     values: dict[str, Any] = {
         "steps_included": included,
         "steps_total": total,
@@ -126,13 +106,3 @@ def truncation(
     if distribution is not None:
         values["priority_distribution"] = {name: distribution.get(name, 0) for name in NAMES}
     return values
-
-
-def _check(included: int, total: int, used: int, budget: int, distribution: Distribution | None) -> None:
-    for place, value in (("included", included), ("total", total), ("used", used), ("budget", budget)):
-        units(place, value)
-    if included > total:
-        raise InvalidValue("included", included, f"at most {total:,}, the steps of the history")
-    for name, steps in (distribution or {}).items():
-        check_choice("distribution: a key", name, NAMES)
-        units(f"distribution.{name}", steps)

@@ -11,14 +11,12 @@ import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.history.compact.continuation import (
     CONTINUATION_MARK,
-    MOST,
-    MOST_SENTENCES,
     Continuation,
     continuation,
 )
 from brim.history.compact.lines import Line
 from properties import examples
-from talk import answer, calling, gives, model, result, says, system, text, use, user
+from talk import calling, model, result, system, user
 
 METER = brim.meter("o200k_base")
 GOAL = "Move the shop to the new payment service."
@@ -134,15 +132,6 @@ def test_nearly_all_of_fifty_facts_survive_five_contexts(seed):
     assert METER.load(told) <= 1_250
 
 
-@pytest.mark.slow
-def test_it_is_bounded_however_many_contexts_come_before():
-    made = None
-    for i in range(30):
-        made = handed([model(f"I fixed lib/part_{i}_{j}.py. TODO: see to {i} {j} again.") for j in range(30)], made)
-    assert len(made.resources) == MOST["path"]
-    assert len(made.lines) == MOST["path"] + MOST_SENTENCES
-
-
 def test_it_goes_through_json_and_back():
     made = handed([model("I fixed lib/a.py.")], handed())
     assert Continuation.from_dict(json.loads(json.dumps(made.to_dict()))) == made
@@ -160,19 +149,6 @@ def test_json_that_is_none_is_refused_by_its_place(name, value):
         Continuation.from_dict(values)
     with pytest.raises(InvalidType, match="continuation"):
         Continuation.from_dict({name: value})
-
-
-def test_messages_of_other_shapes_are_read():
-    messages = [
-        user("Never lose an order."),
-        says(text("I fixed lib/a.py."), use("c1")),
-        gives(answer("c1", "saw lib/b.py")),
-    ]
-    made = handed(messages)
-    assert [(line.text, line.role) for line in made.lines if line.kind == "path"] == [
-        ("lib/a.py", "assistant"),
-        ("lib/b.py", "tool"),
-    ]
 
 
 @pytest.mark.requirement("X8")
@@ -228,13 +204,3 @@ def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outc
     start = {"role": "user", "content": "\n".join(rows)}
     again = continuation([start], goal="Write a book.", previous=made)
     assert again.lines == made.lines, "its own text was read as what the user said"
-
-
-def test_an_outcome_of_one_long_word_is_left_out_not_cut():
-    meter = brim.meter("gpt-4o")
-    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    said = [
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c", "content": "x9" * 300},
-    ]
-    assert continuation(said, goal="Go.").text(meter, 100).endswith("Calls:\n- read")

@@ -101,19 +101,6 @@ def test_thinking_that_was_bound_to_what_went_goes_too():
     assert last[0]["type"] == "thinking"
 
 
-def test_items_of_responses_come_back_as_items():
-    messages = [{"role": "user", "content": "task"}]
-    for i in range(30):
-        messages += [
-            {"type": "reasoning", "id": f"r{i}", "summary": []},
-            {"type": "function_call", "call_id": f"c{i}", "name": "f", "arguments": "{}"},
-            {"type": "function_call_output", "call_id": f"c{i}", "output": "word " * 60},
-        ]
-    done = compacted(messages)
-    assert refusal(done.messages, "responses") == ""
-    assert len(done.messages) == 2 + 9
-
-
 def test_the_next_summary_replaces_the_last_and_reads_it():
     for format, talk in (("openai", chat()), ("anthropic", claude())):
         first = compacted(talk, format=format, summary="The port is 8443.")
@@ -128,14 +115,6 @@ def test_the_next_summary_replaces_the_last_and_reads_it():
         assert "The port is 8443." not in str(second.messages)
         assert second.replaced == first.replaced + len(again.said)
         assert first.index in second.texts[second.index]
-
-
-def test_a_last_compaction_can_come_from_its_json():
-    first = compacted(chat())
-    known = Compacted.from_dict(first.to_dict())
-    assert known.to_dict() == first.to_dict()
-    again = plan([*first.messages, *chat()[2:]], meter=METER, room=1_000, previous=known)
-    assert again.replaced == first.replaced + len(again.said)
 
 
 @pytest.mark.parametrize("values", [{}, None, {"summary": 1}, []])
@@ -220,12 +199,6 @@ def test_a_summary_beyond_its_limit_is_cut_to_it():
     done = apply(made, "word " * (made.limit + 100))
     assert made.limit - 3 <= made.meter.load(done.summary) <= made.limit
     assert done.summary.startswith("word word")
-
-
-@pytest.mark.parametrize("room", range(500, 1_000, 23))
-def test_a_summary_that_fills_its_limit_leaves_the_history_within_the_room(room):
-    made = plan(chat(), meter=METER, room=room, summary_share=0.9)
-    assert apply(made, "one fact after another, " * 300).after <= room
 
 
 @pytest.mark.requirement("X8")

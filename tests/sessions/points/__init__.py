@@ -1,4 +1,4 @@
-"""Points that an agent makes while it works, in five languages, and contexts that make them.
+"""Points that an agent makes while it works, in two languages, and contexts that make them.
 
 They were written before the hand-over was changed, each language by itself: twenty findings, decisions, open points and
 dead ends.
@@ -9,13 +9,10 @@ from pathlib import Path
 from brim.history.compact.continuation import Continuation, continuation
 
 HERE = Path(__file__).parent
-LANGUAGES = ("en", "de", "ja", "zh", "ru")
+LANGUAGES = ("en", "zh")
 GOAL = {
     "en": "Find out why refunds are slow, and fix it.",
-    "de": "Finde heraus, warum Erstattungen langsam sind, und behebe es.",
-    "ja": "返金が遅い理由を調べて直してください。",
     "zh": "查清退款为什么慢，并修好它。",
-    "ru": "Выясни, почему возвраты медленные, и исправь это.",
 }
 ASIDES = {
     "en": [
@@ -24,10 +21,7 @@ ASIDES = {
         "Now checking the logs of the proxy.",
         "Okay.",
     ],
-    "de": ["Ich sehe mir die nächste Datei an.", "Ich lasse die Tests noch einmal laufen.", "Alles klar."],
-    "ja": ["次のファイルを見てみます。", "もう一度テストを実行します。", "了解しました。"],
     "zh": ["我来看看下一个文件。", "再跑一遍测试。", "好的。"],
-    "ru": ["Посмотрю следующий файл.", "Запущу тесты ещё раз.", "Хорошо."],
 }
 PRINTED = "src/{0}.py:{1}: def handler_{1}(request):\n    return ledger.rows({1})\n" * 12
 

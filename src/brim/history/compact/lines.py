@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, check_choice
 from brim.history.compact.secrets import redact
-from brim.history.compact.sentence_kind import UNSPACED, sentence_kind
+from brim.history.compact.sentence_kind import sentence_kind
 from brim.history.excerpts import brief_arguments, parts_of
 from brim.history.note import is_note, is_written
 from brim.history.turns import Turns
@@ -69,8 +69,10 @@ _MARKS = 30
 _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
-_UNSPACED = re.compile(f"{UNSPACED}+")
-"""Characters of scripts without spaces; each counts as a word."""
+_UNSPACED = re.compile(
+    r"[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
+)
+"""Characters of scripts without spaces, and of Korean; each counts as a word."""
 _PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…。！？]*\Z")
 _FILE = (
     r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
