@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_DEPTH = 100
@@ -19,14 +19,6 @@ def is_deep(value: Any) -> bool:
         if not level:
             return False
     return True
-
-
-def levels(value: Any) -> Iterator[list[Any]]:
-    """Yield JSON values level by level, without recursion."""
-    level = [value]
-    while level:
-        yield level
-        level = [item for each in level for item in _children(each)]
 
 
 def _children(value: Any) -> Sequence[Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from brim.errors import InvalidType, InvalidValue, SourceError, UnknownName
+from brim.files.json_body import whole
 from brim.files.source import text_of
 from brim.meter.base import measured
 from brim.meter.memo import Memo
@@ -32,9 +33,6 @@ ORDERS: tuple[str, ...] = get_args(Order)
 State = Literal["whole", "form", "cut", "summarised", "dropped", "empty", "disabled"]
 STATES: tuple[str, ...] = get_args(State)
 """The states of a part."""
-
-_MOST_DIGITS = 300
-"""Maximum digits of a number in JSON: more than any count needs, but few enough to compute shares."""
 
 _MOST_BYTES = 500_000_000
 """Bytes of a receipt in a file."""
@@ -356,7 +354,7 @@ class Receipt:
             InvalidValue: it is not one.
         """
         try:
-            return cls.from_dict(json.loads(text, parse_int=_whole))
+            return cls.from_dict(json.loads(text, parse_int=whole))
         except InvalidValue:
             raise
         except (ValueError, RecursionError) as error:
@@ -392,14 +390,3 @@ def losses(parts: Sequence[Part]) -> tuple[Loss, ...]:
     return tuple(
         Loss(part.name, part.size - part.used, part.reason, part.handle) for part in parts if part.state in _LESSENED
     )
-
-
-def _whole(digits: str) -> int:
-    """Return a whole number in JSON.
-
-    Raises:
-        ValueError: it is too long.
-    """
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"a number of {len(digits):,} digits")
-    return int(digits)
