@@ -7,6 +7,7 @@ the least essential bidders.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
@@ -268,20 +269,12 @@ class Bidding:
         return DoesNotFit(message + ".", needed=needed, available=self.whole.budget, parts=parts)
 
     def _least_budget(self, guess: int) -> int | DoesNotFit | None:
-        """Return the smallest sufficient budget found from the guess upward, or else the remaining error."""
+        """Return a sufficient budget: the guess, or the smallest one found above it, or else the remaining error."""
         if not self.whole.advises:
             return None
-        refused_at = self.whole.refused_at
-        low, high = self.whole.budget, guess
+        refused_at, low, high = self.whole.refused_at, guess, guess
         while (refused := refused_at(high)) is not None:
             low, high = high, 2 * high
             if high > _DOUBLINGS * guess:
                 return refused
-        step = 1  # The guess is usually almost right, so the search begins there.
-        while high - step > low and refused_at(high - step) is None:
-            high, step = high - step, 2 * step
-        low = max(low, high - step)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if refused_at(middle) is None else (middle, high)
-        return high
+        return low + bisect_left(range(low, high), True, key=lambda budget: refused_at(budget) is None)
