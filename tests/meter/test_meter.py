@@ -22,7 +22,7 @@ from brim.meter.units import UNITS
         ("chars", "chars", True),
         ("chars/4", "chars/4", False),
         ("claude-sonnet-4-5", "claude-4.5 (estimate: cl100k_base x weights by character class)", False),
-        ("models/gemini-2.5-pro", "gemini-2 (estimate: gemma3)", False),
+        ("models/gemini-2.5-pro", "gemini (estimate: o200k_base x weights by character class)", False),
         ("grok-4", "other (estimate: o200k_base)", False),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_meter_by_a_model_s_name_is_that_model_s(name):
 
 @pytest.mark.parametrize(
     ("name", "vocabulary"),
-    [("gpt-5", "o200k_base"), ("claude-sonnet-4-5", "claude-4.5"), ("gemini-2.5-pro", "gemini-2"), ("grok-4", "other")],
+    [("gpt-5", "o200k_base"), ("claude-sonnet-4-5", "claude-4.5"), ("gemini-2.5-pro", "gemini"), ("grok-4", "other")],
 )
 def test_a_model_s_meter_counts_texts_as_its_vocabulary_does(name, vocabulary):
     own, shared = meter(name), meter(vocabulary)

@@ -11,7 +11,7 @@ from functools import cache
 from brim.errors import InvalidType, UnknownName
 from brim.meter.adapters import CallerMeter, TunedMeter, UpperBound
 from brim.meter.base import BaseMeter, Meter
-from brim.meter.estimate import FAMILIES, OTHER, estimate_for
+from brim.meter.estimate import FAMILIES, OTHER, Estimate
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES, file_vocabulary, vocabulary
 
@@ -81,7 +81,7 @@ def upper_bound(inner: BaseMeter) -> BaseMeter:
 @cache
 def _built_in(name: str) -> BaseMeter | None:
     if name in UNITS or name in FAMILIES:
-        made = UNITS[name]() if name in UNITS else estimate_for(name)
+        made = UNITS[name]() if name in UNITS else Estimate(name)
         made.source = (meter, (name,))
         return made
     return vocabulary(name) if name in VOCABULARIES else None

@@ -9,16 +9,15 @@ of parts add up, and use whole thousandths, so that every machine computes the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from brim.meter.base import BaseMeter
 from brim.meter.engines import classes
 from brim.meter.vocabularies import vocabulary
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Way:
-    """One way to estimate a family of models: a vocabulary, and weights in thousandths of a token."""
+class Weights(NamedTuple):
+    """The estimate of a family of models, in thousandths of a token."""
 
     vocabulary: str
     """The vocabulary that is weighted."""
@@ -36,39 +35,29 @@ SLACK = 8
 """Tokens that a bound adds once to a text or request. Of 2,142 texts of 120 to 1,200 characters, 47 exceed Claude's
 bounds without it, 2 with 8 and none with 16."""
 
-_GEMINI = Way(
-    vocabulary="o200k_base",
-    best=(1154, 17, -275, 121, 99, 300, 36, -99, 0, 50, -70, 100, -290, -315, -85, -180, 714),
-    upper=(1281, 19, -305, 134, 110, 333, 40, -110, 38, 143, 287, 600, -200, -350, -94, -200, 793),
-)
-
-FAMILIES: dict[str, tuple[Way, ...]] = {
-    "claude-4.5": (
-        Way(
-            vocabulary="cl100k_base",
-            best=(1168, -26, -141, 648, 198, -90, 171, 709, -120, -180, -520, 300, -150, -315, 50, 1456, 505),
-            upper=(1297, -29, -157, 719, 220, -100, 190, 787, -85, -150, -279, 1300, -78, -350, 56, 1616, 561),
-        ),
+FAMILIES = {
+    "claude-4.5": Weights(
+        "cl100k_base",
+        best=(1168, -26, -141, 648, 198, -90, 171, 709, -120, -180, -520, 300, -150, -315, 50, 1456, 505),
+        upper=(1297, -29, -157, 719, 220, -100, 190, 787, -85, -150, -279, 1300, -78, -350, 56, 1616, 561),
     ),
-    "claude-5": (
-        Way(
-            vocabulary="cl100k_base",
-            best=(1290, 90, -366, 480, 832, -90, 115, 1620, -140, -200, -650, 300, -270, -380, -18, 1300, 769),
-            upper=(1432, 100, -406, 533, 923, -100, 128, 1800, -100, -170, -300, 1138, -200, -350, -20, 1500, 854),
-        ),
+    "claude-5": Weights(
+        "cl100k_base",
+        best=(1290, 90, -366, 480, 832, -90, 115, 1620, -140, -200, -650, 300, -270, -380, -18, 1300, 769),
+        upper=(1432, 100, -406, 533, 923, -100, 128, 1800, -100, -170, -300, 1138, -200, -350, -20, 1500, 854),
     ),
-    "gemini-2": (Way(vocabulary="gemma3", best=(1000,), upper=(1020,)), _GEMINI),
-    "gemini-3": (Way(vocabulary="gemma4", best=(1000,), upper=(1020,)), _GEMINI),
-    OTHER: (
-        Way(
-            vocabulary="o200k_base",
-            best=(1000,),
-            upper=(1120, 198, -322, 1097, 1420, 439, 166, 3000, 637, 1580, 2323, 2216, 940, 1060, 2200, 2900, 685),
-        ),
+    "gemini": Weights(
+        "o200k_base",
+        best=(1154, 17, -275, 121, 99, 300, 36, -99, 0, 50, -70, 100, -290, -315, -85, -180, 714),
+        upper=(1281, 19, -305, 134, 110, 333, 40, -110, 38, 143, 287, 600, -200, -350, -94, -200, 793),
+    ),
+    OTHER: Weights(
+        "o200k_base",
+        best=(1000,),
+        upper=(1120, 198, -322, 1097, 1420, 439, 166, 3000, 637, 1580, 2323, 2216, 940, 1060, 2200, 2900, 685),
     ),
 }
-"""The families, each with its ways in order of preference: Claude up to 4.6, and from 4.7 on; Gemini up to 3.0,
-and from 3.1 on.
+"""The families: Claude up to 4.6, and from 4.7 on; Gemini; any other model.
 
 The bound has about the smallest weights that cover 317 recorded runs of agents, each as one request, and 888 texts of
 3,000 characters: documentation in 13 languages, translated phrases in 100, code, JSON, logs, listings, tables, base64.
@@ -82,28 +71,27 @@ reconstruction; the provider's own counts were not available."""
 
 
 class Estimate(BaseMeter):
-    """A meter for a family of models without a public tokenizer; `proxy` counts by the vocabulary of a way."""
+    """A meter for a family of models without a public tokenizer; `proxy` counts by the vocabulary."""
 
     slack = SLACK
 
-    def __init__(self, family: str, proxy: BaseMeter) -> None:
-        ways = FAMILIES[family]
-        self.way = next((way for way in ways if way.vocabulary == proxy.name), ways[-1])
-        weighed = f"{proxy.name} x weights by character class" if len(self.way.best) > 1 else proxy.name
-        super().__init__(f"{family} (estimate: {weighed})")
-        self._proxy = proxy
+    def __init__(self, family: str, proxy: BaseMeter | None = None) -> None:
+        self._weights = FAMILIES[family]
+        self._proxy = proxy or vocabulary(self._weights.vocabulary)
+        weighed = " x weights by character class" if len(self._weights.best) > 1 else ""
+        super().__init__(f"{family} (estimate: {self._proxy.name}{weighed})")
 
     def measure(self, text: str) -> int:
         """Return the best estimate: at least one token for a non-empty text."""
-        return max(1, (self._weighed(text, self.way.best) + 500) // 1000) if text else 0
+        return max(1, (self._weighed(text, self._weights.best) + 500) // 1000) if text else 0
 
     def upper_load(self, text: str) -> int:
         """Return the upper bound without the slack; `FAMILIES` says which texts exceed it."""
-        return max(self.load(text), -(-self._weighed(text, self.way.upper) // 1000)) if text else 0
+        return max(self.load(text), -(-self._weighed(text, self._weights.upper) // 1000)) if text else 0
 
     def load(self, text: str) -> int:
         """Return the estimate rounded up, so that many short texts do not count as zero."""
-        return max(1, -(-self._weighed(text, self.way.best) // 1000)) if text else self.count(text)
+        return max(1, -(-self._weighed(text, self._weights.best) // 1000)) if text else self.count(text)
 
     def _weighed(self, text: str, weights: Sequence[int]) -> int:
         """Return the weighted sum of the proxy's tokens and the characters, in thousandths."""
@@ -111,9 +99,3 @@ class Estimate(BaseMeter):
         if len(weights) > 1:
             total += sum(weight * count for weight, count in zip(weights[1:], classes(text), strict=True))
         return total
-
-
-def estimate_for(family: str) -> Estimate:
-    """Return the estimate for one of `FAMILIES`, by the first of its ways whose vocabulary counts exactly."""
-    proxies = [vocabulary(way.vocabulary) for way in FAMILIES[family]]
-    return Estimate(family, next((proxy for proxy in proxies if proxy.exact), proxies[-1]))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 from brim.meter.base import BaseMeter, refuse
-from brim.meter.estimate import OTHER, SLACK, Estimate, estimate_for
+from brim.meter.estimate import OTHER, SLACK, Estimate
 
 
 class Chars(BaseMeter):
@@ -62,7 +62,7 @@ class Quarters(BaseMeter):
 
 @cache
 def _unknown_model() -> Estimate:
-    return estimate_for(OTHER)
+    return Estimate(OTHER)
 
 
 UNITS: dict[str, Callable[[], BaseMeter]] = {
