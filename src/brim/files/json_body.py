@@ -14,8 +14,8 @@ from brim.files.source import STDIN, STDIN_SHOWN, text_of
 
 MOST_BYTES = 100_000_000
 """Providers accept at most 50 million."""
-_MOST_DIGITS = 400
-"""The most digits of a whole number; the time to parse one is quadratic."""
+_MOST_DIGITS = 300
+"""The most digits of a whole number: the time to parse one is quadratic, and a larger one is no float."""
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 Span = tuple[int, int]
