@@ -120,6 +120,16 @@ def test_a_path_that_names_the_model_of_a_chat_is_fitted_and_keeps_its_path(gate
     assert get(url, path)[0] == 405
 
 
+def test_the_v1_path_of_azure_is_fitted(gateway, upstream, served_model):
+    """`/openai/v1/chat/completions` was passed on unfitted."""
+    for base in ("", "/openai/v1", "/v1"):
+        url, _ = gateway(upstream=served_model[1] + base)
+        upstream.paths.clear()
+        _, headers, _ = post(url, asked(LONG), "/openai/v1/chat/completions?api-version=preview")
+        assert int(headers["x-brim-edits"]) > 0
+        assert upstream.paths[-1] == f"{base if base == '/v1' else ''}/openai/v1/chat/completions"
+
+
 STATE = {
     "previous_response_id": "resp_1",
     "conversation": "conv_1",

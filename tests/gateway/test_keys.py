@@ -92,3 +92,15 @@ def test_a_key_of_the_gateway_is_needed_before_a_websocket_is_refused(gateway, u
     upgrade = {"connection": "Upgrade", "upgrade": "websocket"}
     assert get(url, "/v1/responses", **upgrade)[0] == 401
     assert get(url, "/v1/responses", **upgrade, x_api_key=TEAM)[0] == 426
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("path", ["/v1beta/models/gemini-3-pro:generateContent", "/v1/embeddings"])
+def test_a_key_in_the_query_is_not_sent_beside_that_of_the_gateway(gateway, upstream, monkeypatch, path, own):
+    monkeypatch.setenv("MODEL_KEY", MODEL)
+    told = {"upstream_key": "MODEL_KEY"} if own else {}
+    with played(gateway, (200, JSON, [b"{}"]), **told) as (url, model, _):
+        body = json.dumps({"contents": [{"parts": [{"text": "Go."}]}]}).encode()
+        assert call(url, "POST", f"{path}?alt=json&Key={OWN}&a%20b=c", body)[0] == 200
+    target = model.received[-1][1]
+    assert target.partition("?")[2] == ("alt=json&a%20b=c" if own else f"alt=json&Key={OWN}&a%20b=c")

@@ -9,7 +9,7 @@ import pytest
 
 from brim.sessions.conversations.request import FittedRequest
 from brim.wire.overflow import is_overflow
-from gateway.conftest import asked, conversation, learned_window, post
+from gateway.conftest import asked, conversation, learned_window, metric, post
 from model_server import sse
 
 OPENAI = (
@@ -118,13 +118,18 @@ def test_a_window_that_the_server_tells_is_used(gateway, upstream):
     assert "/props" in upstream.paths
 
 
-def test_a_second_refusal_reaches_the_client_as_it_was(gateway, upstream):
-    url, _ = gateway()
-    told = {"error": {"message": "prompt is too long: 1100 tokens > 1000 maximum", "type": "invalid_request_error"}}
+def test_a_second_refusal_reaches_the_client_as_it_was_and_is_learned(gateway, upstream):
+    """It was neither counted nor printed, and the same two requests followed."""
+    url, app = gateway(window=2_000)
+    told = {"error": {"message": "prompt is too long", "type": "invalid_request_error"}}
     upstream.script = [(400, told), (400, told)]
     status, headers, answer = post(url, asked(conversation(60)))
     assert (status, json.loads(answer), headers["x-brim-retried"]) == (400, told, "1")
     assert len(upstream.bodies) == 2
+    retried = {each: metric(app, "brim_overflows_total", model="gpt-4o", retried=each) for each in ("true", "false")}
+    assert retried == {"true": 1, "false": 1}
+    sent = upstream.size("chat", json.loads(upstream.bodies[-1]))
+    assert learned_window(app, "gpt-4o").ceiling < sent
 
 
 def test_another_refusal_is_not_retried(gateway, upstream):

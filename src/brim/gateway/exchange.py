@@ -190,8 +190,16 @@ class Exchange:
         sent = await self._send(fitted, overhead, retried=False)
         if sent.refusal is None:
             return sent
-        smaller = await self._smaller(fitted, sent.refusal)
-        return sent if smaller is None else await self._send(smaller, overhead, retried=True)
+        await self._learn_refusal(fitted, sent.refusal)
+        again = await self._state.work(smaller, self._state.conversations, fitted, sent.refusal)
+        self._state.activity.overflow(fitted, sent.refusal, again)
+        if again is None:
+            return sent
+        sent = await self._send(again, overhead, retried=True)
+        if sent.refusal is not None:
+            await self._learn_refusal(again, sent.refusal)
+            self._state.activity.overflow(again, sent.refusal, None)
+        return sent
 
     async def _send(self, fitted: FittedBody, overhead: float, *, retried: bool) -> Sent:
         if self._sent is not None:
@@ -200,13 +208,6 @@ class Exchange:
         first, refusal = await read_start(self._sent)
         self._sent = replace(self._sent, first=first, refusal=refusal)
         return self._sent
-
-    async def _smaller(self, fitted: FittedBody, found: Overflow) -> FittedBody | None:
-        """Learn from a rejection, and return a smaller request; `None` if nothing more can be dropped."""
-        await self._learn_refusal(fitted, found)
-        again = await self._state.work(smaller, self._state.conversations, fitted, found)
-        self._state.activity.overflow(fitted, found, again)
-        return again
 
     async def _passed(self, sent: Sent) -> Answered:
         """Pass an answer back.

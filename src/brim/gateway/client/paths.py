@@ -87,9 +87,8 @@ def is_pattern(text: str) -> bool:
 
 
 def shortened(path: str) -> str:
-    """Return a path without `/v1`, in lower case, to look up its route."""
-    folded = path.lower()
-    return folded[3:] if folded.startswith("/v1/") else folded
+    """Return a path without `/v1` or Azure's `/openai/v1`, in lower case, to look up its route."""
+    return re.sub("^(?:/openai)?/v1(?=/)", "", path.lower())
 
 
 def may_reach(method: str, path: str, listed: tuple[str, ...]) -> bool:

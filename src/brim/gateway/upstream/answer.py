@@ -25,6 +25,7 @@ from brim.gateway.upstream.client import (
     address,
     returned_headers,
     sent_headers,
+    sent_query,
 )
 from brim.gateway.upstream.server_event import EventStream
 from brim.sessions.learning.usage import usage_in
@@ -120,8 +121,9 @@ async def send(
     """
     parsed = fitted.parsed
     admitted = parsed.admitted
-    path = admitted.target if model_path(admitted.path) else PATHS[parsed.route]
-    url = address(settings.base(parsed.route), path, admitted.query)
+    own = model_path(admitted.path) or admitted.path.lower().startswith("/openai/")
+    query = sent_query(admitted.query, settings, parsed.route)
+    url = address(settings.base(parsed.route), admitted.target if own else PATHS[parsed.route], query)
     headers = sent_headers(admitted.forwarded, settings, parsed.route)
     answer = await upstream.send("POST", url, headers, fitted.body, settings.timeout)
     return Sent(fitted=fitted, answer=answer, retried=retried, overhead=overhead)

@@ -11,7 +11,7 @@ import io
 import ssl
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_plus, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -22,7 +22,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from brim.gateway.client.body import json_value
-from brim.gateway.http.admitted import KEY_HEADERS
+from brim.gateway.http.admitted import KEY_FIELDS, KEY_HEADERS
 from brim.gateway.http.connection import Headers
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.http.protocol import MOST_HEAD
@@ -272,13 +272,22 @@ _OTHER_APIS = ("/v1beta", "/v1alpha", "/model/")
 
 
 def address(base: str, target: str, query: str = "") -> str:
-    """Return the URL of a path below a base URL; a `/v1` in both occurs once."""
+    """Return the URL of a path below a base URL; what ends the one and begins the other, such as `/v1`, occurs once."""
     base = base.rstrip("/")
-    if base.endswith("/v1") and (target == "/v1" or target.startswith("/v1/")):
-        target = target[3:]
-    elif target.startswith(_OTHER_APIS):  # The base may name the version of another API of the host.
+    if target.startswith(_OTHER_APIS):  # The base may name the version of another API of the host.
         base = base.removesuffix("/v1").removesuffix("/v1beta")
-    return base + target + (f"?{query}" if query else "")
+    parts = target.split("/")
+    starts = ("/".join(parts[:end]) for end in range(len(parts), 1, -1))
+    shared = next((start for start in starts if urlsplit(base).path.endswith(start)), "")
+    return base.removesuffix(shared) + target + (f"?{query}" if query else "")
+
+
+def sent_query(query: str, settings: GatewaySettings, route: str) -> str:
+    """Return the query for the upstream of a route; if the gateway has a key for it, the client's is left out."""
+    if settings.key(route) is None:
+        return query
+    fields = (each for each in query.split("&") if unquote_plus(each.partition("=")[0]).lower() not in KEY_FIELDS)
+    return "&".join(fields)
 
 
 def sent_headers(headers: Iterable[tuple[str, str]], settings: GatewaySettings, route: str) -> Headers:

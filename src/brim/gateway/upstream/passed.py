@@ -10,7 +10,7 @@ from brim.gateway.http.connection import ClientConnection
 from brim.gateway.http.problem import MESSAGES, PATH, HttpProblem
 from brim.gateway.state import GatewayState
 from brim.gateway.upstream.answer import pass_bytes
-from brim.gateway.upstream.client import address, returned_headers, sent_headers
+from brim.gateway.upstream.client import address, returned_headers, sent_headers, sent_query
 
 
 def check_reach(state: GatewayState, admitted: Admitted) -> None:
@@ -39,7 +39,7 @@ async def pass_on(state: GatewayState, admitted: Admitted, raw: bytes, client: C
         HttpProblem: there is no answer, or it broke off.
     """
     settings, route = state.settings, _route(admitted)
-    url = address(settings.base(route), admitted.target, admitted.query)
+    url = address(settings.base(route), admitted.target, sent_query(admitted.query, settings, route))
     headers = sent_headers(admitted.forwarded, settings, route)
     answer = await state.upstream.send(admitted.method, url, headers, raw or None, settings.timeout)
     try:
