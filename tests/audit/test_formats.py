@@ -32,7 +32,6 @@ def test_the_same_conversation_counts_the_same_from_every_tracer(made, tmp_path)
     other = audit([traces.write(tmp_path / "other", made())]).values["recorded"]
     # The arguments of a call are written with or without spaces: nothing else may differ.
     assert abs(other["units"] - plain["units"]) <= 2
-    assert other["messages_by_role"] == plain["messages_by_role"]
     assert other["models"] == plain["models"] == {"gpt-4o": 2}
 
 

@@ -18,7 +18,7 @@ def test_audit_prints_what_was_recorded_and_what_each_policy_does(brim, log):
     lines = [line.split() for line in done.out.splitlines()]
     assert ["over", "the", "window", "1"] in lines
     assert next(line for line in lines if line[:1] == ["lean"])[1:5] == ["1", "0", "0", "1"]
-    assert "lean: 0 messages dropped, 1 message shortened; tokens by role: tool" in done.out
+    assert "lean: 0 messages dropped, 1 message shortened" in done.out
     assert "saved: without 1 request over the window, which the provider rejects\n" in done.out
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from brim.audit.conversation import NOTE, RecordedConversation
+from brim.audit.conversation import RecordedConversation
 from brim.audit.models import ModelFacts, facts_of
 from brim.audit.policy import Policy
 from brim.audit.totals import RECORDED, AuditTotals
@@ -101,9 +101,6 @@ class Comparison:
             totals.count(REPORTED, requests=1, units=reported, cached=min(read, reported), counted=units)
         if not over and not faults:
             self._price(RECORDED, facts, units, cached)
-        for role, (count, size) in recorded.roles.items():
-            totals.add(RECORDED, "messages_by_role", role, by=count)
-            totals.add(RECORDED, "units_by_role", role, by=size)
         self._requests += 1
 
     def _compare(self, scope: str, recorded: RecordedConversation, sent: ReplayedPrompt, shared: int) -> None:
@@ -122,8 +119,6 @@ class Comparison:
             before = facts.cost(recorded.units, facts.cached(shared), written=True)
             saved = before - cost if before is not None and cost is not None else 0
             totals.count(scope, units_saved=recorded.units - sent.units, cost_saved=saved)
-        for role, units in sent.lost.items():
-            totals.add(scope, "units_lost_by_role", role, by=units)
 
     def _size(self, scope: str, recorded: RecordedConversation, units: int, shared: int) -> int:
         """Add the size of a prompt to the totals, and return how many of its tokens are cached."""
@@ -148,8 +143,6 @@ class ReplayedPrompt:
     shared: int
     """Length of the prefix that it shares with the previous prompt, in tokens."""
     changed: bool = False
-    lost: dict[str, int] = field(default_factory=dict)
-    """Tokens that are not sent, by role."""
     dropped: int = 0
     """Messages that are not sent."""
     cut: int = 0
@@ -187,7 +180,7 @@ class PolicyRun:
         shared = recorded.shared(last, messages) if continued else 0
         if len(messages) == recorded.length and messages == source:
             return ReplayedPrompt(recorded.units, shared)
-        return _compared(recorded, messages, units, shared)
+        return ReplayedPrompt(units, shared, True, *recorded.lost(messages))
 
     def _fitted(self, recorded: RecordedConversation) -> tuple[list[Any], int]:
         """Return the messages that fit, and their tokens."""
@@ -197,18 +190,3 @@ class PolicyRun:
         history = self._own if self._own is not None else recorded.history
         fitted = history.fit(budget, tools=tools, system=system, fields=fields, **policy.options)
         return fitted.messages, fitted.used
-
-
-def _compared(recorded: RecordedConversation, messages: Sequence[Any], units: int, shared: int) -> ReplayedPrompt:
-    """Return a shortened prompt with what it lost compared with the recorded request."""
-    lost = {role: whole for role, (_, whole) in recorded.roles.items()}
-    missing, cut = sum(count for count, _ in recorded.roles.values()), 0
-    for raw in messages:
-        size, role, note = recorded.size(raw)
-        if role == NOTE:
-            continue
-        cut += id(raw) not in recorded.sizes and not note
-        lost[role] = lost.get(role, 0) - size + note
-        missing -= 1
-    lost = {role: left for role, left in lost.items() if left}
-    return ReplayedPrompt(units, shared, True, lost, max(0, missing), cut)

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from brim.audit.models import ModelFacts
 from brim.audit.trace import TraceStep
 from brim.history.history import History
 from brim.history.note import is_note, note_in
 from brim.wire import Format
-from brim.wire.message import Message
 
-NOTE = "note"
-"""The role of the note that brim adds."""
 _FAULTS = (
     ("there is no call", "a result without its call"),
     ("the first message must be the user's", "the first message is not the user's"),
     ("a result must follow its call", "a result that does not follow its call"),
 )
 """Invalid messages: an excerpt from the reason for a repair, and how a report calls it."""
-
-
-class MessageSize(NamedTuple):
-    """The size of one message."""
-
-    units: int
-    role: str
-    """The role; `tool` for results, even if they are part of a user message."""
-    note: int = 0
-    """Tokens of the note that brim added to it."""
 
 
 class RecordedConversation:
@@ -53,10 +40,8 @@ class RecordedConversation:
         """Tokens of the last request."""
         self.faults: list[str] = []
         """Why a provider would reject it; each reason once."""
-        self.roles: dict[str, list[int]] = {}
-        """Messages and tokens of the last request by role."""
-        self.sizes: dict[int, MessageSize] = {}
-        """The size of each message, by the identity of the message."""
+        self.sizes: dict[int, int] = {}
+        """The tokens of each message, by the identity of the message."""
         self._generation = -1
         self._counted = 0
 
@@ -95,32 +80,33 @@ class RecordedConversation:
         for before, now in zip(last, messages, strict=False):
             if before is not now and before != now:
                 break
-            units += self.size(now).units
+            units += self._size(now)
         return units
 
     def _count(self) -> None:
-        """Add the new messages to the sizes and to the sums by role."""
+        """Add the new messages to the sizes."""
         turns = self.history.turns
         if turns.generation != self._generation:
-            self._generation, self._counted, self.sizes, self.roles = turns.generation, 0, {}, {}
+            self._generation, self._counted, self.sizes = turns.generation, 0, {}
         new = slice(self._counted, None)
-        for raw, message, units in zip(turns.raws[new], turns.messages[new], turns.units[new], strict=True):
-            role = _role(message)
-            self.sizes[id(raw)] = MessageSize(units, role)
-            row = self.roles.setdefault(role, [0, 0])
-            row[0] += 1
-            row[1] += units
+        self.sizes |= {id(raw): units for raw, units in zip(turns.raws[new], turns.units[new], strict=True)}
         self._counted = len(turns.raws)
 
-    def size(self, raw: Any) -> MessageSize:
-        """Return the size of a message in a prompt, including messages that brim shortened or wrote."""
-        known = self.sizes.get(id(raw))
-        if known is not None:
-            return known
+    def _size(self, raw: Any) -> int:
+        """Return the tokens of a message in a prompt, including messages that brim shortened or wrote."""
         turns = self.history.turns
-        message = turns.wire.read(raw, 0)
-        note = note_in(message, turns.chat.piece) if message.role == "user" else 0
-        return MessageSize(turns.chat.units(message), NOTE if is_note(message) else _role(message), note)
+        known = self.sizes.get(id(raw))
+        return turns.chat.units(turns.wire.read(raw, 0)) if known is None else known
+
+    def lost(self, messages: Sequence[Any]) -> tuple[int, int]:
+        """Return how many messages a prompt of brim lacks, and how many it has in a shorter form."""
+        turns, missing, cut = self.history.turns, self._counted, 0
+        for raw in messages:
+            message = None if id(raw) in self.sizes else turns.wire.read(raw, 0)
+            if message is None or not is_note(message):
+                missing -= 1
+                cut += message is not None and not (message.role == "user" and note_in(message, turns.chat.piece))
+        return max(0, missing), cut
 
     def _faults(self) -> list[str]:
         turns = self.history.turns
@@ -130,7 +116,3 @@ class RecordedConversation:
         if turns.unfinished and turns.idle(()):
             faults.add("reasoning without a text or a call after it")
         return sorted(faults)
-
-
-def _role(message: Message) -> str:
-    return "tool" if message.results else message.role

@@ -84,7 +84,7 @@ class AuditReport:
 def _recorded(totals: AuditTotals) -> dict[str, Any]:
     reported = _pick(totals, REPORTED, "requests", "units", "counted")
     counts = ("conversations", "overflows", "refused_by_provider", "illegal", "partial", "unreadable")
-    maps = ("faults", "units_by_role", "messages_by_role", "models")
+    maps = ("faults", "models")
     return {
         **_prompts(totals, RECORDED),
         **_pick(totals, RECORDED, *counts, "unknown_window", "estimated", "priced_requests"),
@@ -110,7 +110,6 @@ def _policy(totals: AuditTotals, name: str) -> dict[str, Any]:
         "units_saved_share": _share(saved, before),
         "cost_saved_usd": _dollars(totals, scope, "cost_saved"),
         "cost_of_refused_usd": _dollars(totals, scope, "cost_of_refused"),
-        "units_lost_by_role": totals.below(scope, "units_lost_by_role"),
     }
 
 

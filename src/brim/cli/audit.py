@@ -140,10 +140,9 @@ def _show(values: Mapping[str, Any]) -> None:
         over = counted(recorded["overflows"], "request")
         out.print(f"saved: without {over} over the window, which the provider rejects", style="dim", soft_wrap=True)
     for each in values["policies"]:
-        lost = ", ".join(f"{role} {units:,}" for role, units in each["units_lost_by_role"].items())
-        if lost:
+        if each["changed"]:
             dropped, cut = counted(each["messages_dropped"], "message"), counted(each["messages_cut"], "message")
-            out.print(f"{each['name']}: {dropped} dropped, {cut} shortened; tokens by role: {lost}", soft_wrap=True)
+            out.print(f"{each['name']}: {dropped} dropped, {cut} shortened", soft_wrap=True)
     for fault, count in recorded["faults"].items():
         out.print(f"illegal: {fault}, in {counted(count, 'request')}", soft_wrap=True)
     _problems(out, records["named"], f"{counted(records['bad'], 'record')} could not be read:")
