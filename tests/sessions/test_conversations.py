@@ -240,22 +240,6 @@ def test_requests_go_on_while_the_store_fails_and_what_they_said_is_written_late
     assert opened.status() == request.session.status()
 
 
-def test_dropped_texts_that_could_not_be_written_are_written_with_the_next_request(tmp_path):
-    store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
-    conversations = Conversations(1_500, model="gpt-4o", store=store, compact_at="never")
-    conversations.request(history(3), session="nightly")
-    store.fail_next(calls=40)
-    session = conversations.request(history(30), session="nightly").session
-    store.faults = {}
-    assert store.raised == 3  # The messages and the prompt, and two further attempts.
-    assert not session.dropped.handles()
-    conversations.request(history(31), session="nightly")
-    names = session.dropped.handles()
-    assert len(names) > 10
-    assert all(session.recall(each) and store.text(each) for each in names)
-    assert all(session.recall(hit.handle) for hit in session.search("line 7"))
-
-
 @pytest.mark.parametrize("when", [BEFORE, AFTER])
 def test_usage_is_not_lost_if_another_process_continues_after_a_failure(tmp_path, when):
     store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))

@@ -37,14 +37,6 @@ def test_a_text_that_is_still_in_the_prompt_is_not_found_among_the_dropped():
         assert not session.search("heliotrope")
 
 
-def test_a_turn_is_noted_once():
-    with brim.open_store("sqlite:///:memory:") as store:
-        told(store, "run", summarise=None, turns=60)
-        noted = [name for entry in store.entries("run", kinds=["dropped"]) for name in entry.body["turns"]]
-        assert len(noted) < 1.5 * len(set(noted))  # Once more when the session continues as it was last sent.
-        assert len(set(noted)) > 30
-
-
 def test_a_session_that_was_opened_again_finds_only_what_was_dropped():
     with brim.open_store("sqlite:///:memory:") as store:
         session, _, _ = told(store, "run", summarise=None)

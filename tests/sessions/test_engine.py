@@ -160,16 +160,6 @@ def test_a_refused_request_becomes_smaller_though_a_longer_one_was_accepted(log)
     assert legal(smaller.messages)
 
 
-@LOGS
-def test_tools_are_counted_and_take_their_room(log):
-    tool = {"type": "function", "function": {"name": "read", "description": "Read a file. " * 60, "parameters": {}}}
-    engine = Conversations(2_000, model="gpt-4o", log=log)
-    plain = engine.request(history(10), session="plain")
-    tools = engine.request(history(10), session="tools", tools=[tool])
-    assert tools.before >= plain.before + 200
-    assert 400 < engine.request(history(40), session="full", tools=[tool]).used <= 2_000
-
-
 def test_two_engines_on_one_store_keep_the_same_cut_without_a_log(tmp_path):
     with open_store(f"sqlite:///{tmp_path}/brim.db") as store:
         engines = [Conversations(2_000, model="gpt-4o", store=store, log=False) for _ in range(2)]

@@ -3,8 +3,6 @@
 import gc
 import os
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -115,27 +113,6 @@ def test_a_store_that_nobody_closed_is_collected(url):
     del session
     assert descriptors() == before
     assert seen() is None
-
-
-_MANY = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
-import brim
-settings = brim.load_config(sys.argv[1]).resolve()
-for i in range(140):
-    settings.session(id=str(i)).add({"role": "user", "content": "Hello"})
-"""
-
-
-@pytest.mark.slow
-def test_settings_open_as_many_sessions_as_a_program_wants(tmp_path, url):
-    """ "it cannot be opened: does the folder exist, and may you write there?" after 104 of them."""
-    path = tmp_path / "brim.yaml"
-    path.write_text(f"store:\n  url: {url}\nwindow:\n  size: 8000\n")
-    ended = subprocess.run(
-        [sys.executable, "-c", _MANY, path], check=False, capture_output=True, text=True, cwd=tmp_path
-    )
-    assert ended.returncode == 0, ended.stderr
 
 
 def look(url):

@@ -52,18 +52,6 @@ def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, f
                 assert {**kept.status().to_dict(), "session": never.id} == never.status().to_dict()
 
 
-def test_a_calibrated_session_goes_on_with_what_it_learnt(store):
-    kept, never = Session(**asked(store=store, meter="chars/4")), Session(**asked(meter="chars/4"))
-    for i in range(12):
-        for each in (kept, never):
-            each.add(turn(i))
-            used = each.prompt().used
-            each.record_usage(input_tokens=int(used * 1.3) + i % 3)
-        kept = Session.open(kept.id, store=store)
-        assert kept.estimate() == never.estimate()
-        assert kept.status().used == never.status().used
-
-
 def test_what_was_added_is_in_the_store_before_the_call_returns(store):
     talk = Session(**asked(store=store, id="s1"))
     talk.add(turn(1))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from brim.errors import Conflict, InvalidType, InvalidValue, StoreError
 from brim.receipts.receipt import handle
-from brim.store import Purged, SessionRow, open_store
+from brim.store import Purged, open_store
 from brim.store.values import decode_body, encode_body
 from properties import examples
 
@@ -130,31 +130,6 @@ def test_numbers_and_moments_that_make_no_sense_are_refused(store):
     ):
         with pytest.raises(InvalidValue):
             call()
-
-
-def test_sessions_come_newest_first_with_their_meta_and_page_by_page(store, clock):
-    for i, name in enumerate(["a", "b", "c", "d"]):
-        store.append(name, [("note", {})], meta={"title": "old"})
-        store.append(name, [], meta={"title": name})
-        clock.pass_(i % 2)
-    store.append("a", [("note", {})])
-    rows = store.sessions()
-    assert rows[0] == SessionRow("a", 1_000_000.0, 1_000_002.0, 2, {"title": "a"})
-    assert [row.id for row in rows] == ["a", "c", "d", "b"]
-    assert [store.session(row.id) for row in rows] == rows
-    assert store.session("nobody") is None
-    assert store.sessions(limit=2) == rows[:2]
-
-
-def test_a_text_is_returned_only_to_a_session_whose_log_has_it(store):
-    name = handle("the text of a")
-    keep(store, "a", "the text of a")
-    keep(store, "b", "the text of b")
-    assert [store.text(name, session=each) for each in ("a", "b", "c")] == ["the text of a", None, None]
-    keep(store, "b", "the text of a")
-    assert store.text(name, session="b") == "the text of a"
-    store.purge(session="a")
-    assert [store.text(name, session=each) for each in ("a", "b")] == [None, "the text of a"]
 
 
 LINES = "".join(f"line {number} of the build\n" for number in range(200))
@@ -283,13 +258,6 @@ def test_no_query_is_a_mistake(store, query):
     assert store.search(query + " painting " + query)[0].handle == handle(TEXTS["paint"])
 
 
-def test_a_very_long_text_is_kept_whole_and_found_by_its_first_words(store):
-    text = "needle " + " ".join(f"w{i}" for i in range(10_000)) + " '\\ it''s"
-    keep(store, "a", text)
-    assert store.text(handle(text)) == text
-    assert store.search("needle")[0].excerpt.startswith("needle w0 ")
-
-
 def test_a_document_is_saved_only_over_the_version_that_was_seen(store, second, clock):
     assert store.load("loop", "1") is None
     assert store.save("loop", "1", {"n": 1}, version=0) == 1
@@ -301,17 +269,6 @@ def test_a_document_is_saved_only_over_the_version_that_was_seen(store, second, 
     assert store.load("loop", "1") == ("loop", "1", 2, 1_000_002.0, {"n": 2})
     with pytest.raises(Conflict):
         store.save("loop", "none", {}, version=1)
-
-
-def test_documents_are_listed_by_kind_and_forgotten(store):
-    for name in ("b", "B", "é", "a"):
-        store.save("loop", name, {}, version=0)
-    store.save("calibration", "gpt-5", {}, version=0)
-    assert store.ids("loop") == ["B", "a", "b", "é"]
-    assert store.forget("loop", "a") is True
-    assert store.forget("loop", "a") is False
-    assert store.ids("loop") == ["B", "b", "é"]
-    assert store.save("loop", "a", {}, version=0) == 1
 
 
 def test_what_is_written_in_a_transaction_is_written_together_or_not_at_all(store, second):
@@ -369,22 +326,6 @@ def test_a_purge_removes_old_sessions_and_what_they_said(store, clock):
     assert store.append("old", [("message", {})]) == 1
 
 
-def test_entries_are_read_from_any_number_on(store, clock):
-    store.append("a", [*(("message", {"n": n}) for n in range(3)), ("note", {})])
-    clock.pass_(1)
-    store.append("a", [("message", {"n": 9}), ("continuation", {"c": 2})], meta={"of": 3})
-    found = store.entries("a")
-    for after in range(8):
-        assert store.entries("a", after=after) == found[after:]
-        assert store.entries("a", after=after, limit=2) == found[after : after + 2]
-        assert store.entries("a", after=after, limit=2, newest=True) == found[after:][-2:]
-        for kinds in (["message"], ["note", "message"], ["continuation"]):
-            chosen = [each for each in found[after:] if each.kind in kinds]
-            assert store.entries("a", after=after, kinds=kinds) == chosen
-            assert store.entries("a", after=after, kinds=kinds, limit=1, newest=True) == chosen[-1:]
-    assert store.purge(session="a").entries == 6
-
-
 def test_a_purge_is_no_part_of_a_transaction(store):
     store.append("a", [("message", {})])
     with pytest.raises(StoreError, match="cannot be part of a transaction"), store.transaction():
@@ -411,14 +352,6 @@ def test_threads_that_write_one_log_leave_every_entry_once(store):
     assert [entry.number for entry in found] == list(range(1, 81))
     pairs = [(found[i].body, found[i + 1].body) for i in range(0, 80, 2)]
     assert all(one == other for one, other in pairs)
-
-
-def test_a_store_without_a_clock_tells_the_time_of_day(url):
-    import time
-
-    with open_store(url) as opened:
-        opened.append("a", [("note", {})])
-        assert abs(opened.entries("a")[0].at - time.time()) < 60
 
 
 @pytest.mark.parametrize("url", ["", "brim.db", "sqlite://", "sqlite:///", "mysql://a:geheim@b/c", "redis://x"])

@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar, Unpack
+from typing import Any, NoReturn, TypeVar, Unpack
 from uuid import uuid4
 
 from brim.amounts import units
@@ -38,13 +37,13 @@ from brim.sessions.session_step import SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
 from brim.sessions.status import Status
+from brim.sessions.store_owner import StoreOwner
 from brim.store import SearchHit, Store, opened_store
-from brim.store.texts import DROPPED
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
 
-_CUTS = (cut_record.KIND, "prompt", "turn", "text", DROPPED)
+_CUTS = (cut_record.KIND, "prompt")
 """The kinds of entries in a log without messages."""
 _TRIES = 20
 """Attempts to write a change while other writers are faster."""
@@ -56,15 +55,12 @@ class SessionExists(InvalidValue):
     """The store already has a session with this id."""
 
 
-class Session:
+class Session(StoreOwner):
     """A conversation that can be stored. A `with` block closes it.
 
     Threads may share it: it makes one change at a time. A forked child opens its own. Every call that reads or writes
     the store raises `StoreError` if the store fails, in which case nothing has changed.
     """
-
-    _owned: Store | None
-    """The store, if this session opened it."""
 
     def __init__(
         self,
@@ -245,19 +241,6 @@ class Session:
             raise SessionExists(
                 "id", self.id, "new in this store", "brim.Session.open(id, store=...) continues an existing session"
             ) from error
-
-    def close(self) -> None:
-        """Close the store, if it was passed as a URL."""
-        if self._owned is not None:
-            self._owned.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def settings(self) -> SessionSettings:

@@ -88,8 +88,6 @@ class SessionStep:
     state: SessionState
     number: int | None
     """The number of its first entry; `None` if messages are not logged."""
-    recalls: bool = True
-    """Whether dropped text is kept, so that it can be recalled."""
     summarise: Any = None
     lines: list[Line] = field(default_factory=list)
     """Entries for the log."""
@@ -184,7 +182,7 @@ class SessionStep:
         state.last_fit = fitted.last
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
-        if left and self.recalls:
+        if left and self.number is not None:
             self._drop(fitted.messages)
         placed = parts.placed(fitted, context, budget)
         cut = self._report_cut(placed, parts, budget, left=left)
@@ -254,7 +252,7 @@ class SessionStep:
     def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None) -> None:
         """Continue with other messages, and drop the old ones."""
         state = self.state
-        if self.recalls:
+        if self.number is not None:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
         state.taken = {}

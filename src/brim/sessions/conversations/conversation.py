@@ -190,7 +190,6 @@ class Conversation:
             self._set_known(self._read_log(), self.session.reloads)
             if self.auto and self.logged and self.continues(request.messages) is None:
                 raise Diverged
-        step.recalls = self.logged
         step.count_by(scale)
         had = step.state.counts.regrets()
         added, state = self._add(step, request), step.state

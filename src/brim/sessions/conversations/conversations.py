@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
 from brim.errors import DoesNotFit, SessionPurged, StoreError
@@ -42,6 +41,7 @@ from brim.sessions.notices import Notifier, checked_observers
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.settings import SessionOptions, check_options
+from brim.sessions.store_owner import StoreOwner
 from brim.store import Store, opened_store
 from brim.wire import format_of, wire
 from brim.wire.base import Format, jsonable
@@ -51,7 +51,7 @@ _UNSTORED: Mapping[str, Any] = {"log": False, "summarise": None, "observers": ()
 """The options of a conversation that ends with its request."""
 
 
-class Conversations:
+class Conversations(StoreOwner):
     """The conversations of one program. Threads may share it. A `with` block closes it."""
 
     def __init__(
@@ -126,19 +126,6 @@ class Conversations:
 
     def __bool__(self) -> bool:
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
-
-    def close(self) -> None:
-        """Close the store, if it was passed as a URL."""
-        if self._owned is not None:
-            self._owned.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def sessions(self) -> list[Session]:

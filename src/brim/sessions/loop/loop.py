@@ -13,8 +13,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from copy import deepcopy
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from brim.amounts import fraction
 from brim.errors import Conflict, InvalidType, StoreError, UnknownName, shown
@@ -28,6 +27,7 @@ from brim.sessions.loop.brief import handover_summary
 from brim.sessions.loop.progress import CONTINUATION, RESULT, Limits, Progress, first_event, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session, SessionExists
+from brim.sessions.store_owner import StoreOwner
 from brim.store.base import Body
 from brim.store.store import Store
 from brim.wire import Format, wire
@@ -38,7 +38,7 @@ Act = Callable[[Tick], "Step | Awaitable[Step]"]
 _Ticks = Generator[Tick, Step, Outcome]
 
 
-class Loop:
+class Loop(StoreOwner):
     """Repeated work towards a goal."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Loop:
     ) -> None:
         if not callable(act):
             raise InvalidType("act", act, "a function from a Tick to a Step")
-        self.session = session
+        self.session, self._owned = session, session._owned
         """The session of its contexts."""
         self.limits = limits
         self.progress = progress
@@ -181,18 +181,6 @@ class Loop:
     def unwritten(self) -> bool:
         """Whether a step could not be written because the store failed; the next run writes it, without running it."""
         return self._made is not None or self._usage is not None
-
-    def close(self) -> None:
-        """Close the store, if it was passed as a URL."""
-        self.session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def stop(self) -> None:
         """End the loop after the current step; it can be resumed."""
