@@ -47,9 +47,7 @@ def test_the_rows_of_the_newest_conversations_are_kept(gateway, upstream, monkey
     assert found["summary"]["conversations"] == 3
 
 
-def test_the_rows_fit_a_terminal_of_80_columns_and_their_numbers_are_whole(
-    gateway, upstream, monkeypatch, capsys, tmp_path
-):
+def test_a_narrow_terminal_cuts_no_number_and_a_pipe_no_name(gateway, upstream, monkeypatch, capsys, tmp_path):
     store = f"sqlite:///{tmp_path}/brim.db"
     url, _ = gateway(store=store)
     session = "3c1171d9-7690-4cce-9b05-4dc3529bb618"
@@ -58,18 +56,14 @@ def test_the_rows_fit_a_terminal_of_80_columns_and_their_numbers_are_whole(
         post(url, body, session_id=session, user_agent="claude-cli/2.1 (external)")
     (row,) = status(url)["conversations"]
     assert row["id"].endswith(f".claude-code.{session}")
+    numbers = [f"{row[each]:,}" for each in ("before", "used", "budget", "window", "cuts")]
     monkeypatch.setenv("COLUMNS", "80")
     _, out, _ = printed(capsys, "--store", store)
-    lines = out.splitlines()
-    assert max(map(len, lines)) <= 80
-    (line,) = (line for line in lines if "bb618" in line)
-    name, model, *numbers = line.split()
-    assert row["id"].endswith(name.removeprefix("…"))
-    assert row["model"].startswith(model.removesuffix("…"))
-    assert numbers[:-1] == [f"{row[each]:,}" for each in ("before", "used", "budget", "window", "cuts")]
+    (line,) = (line for line in out.splitlines() if numbers[0] in line)
+    assert line.split()[2:-1] == numbers
     monkeypatch.delenv("COLUMNS")
     _, out, _ = printed(capsys, "--store", store)
-    assert f"{row['id']}  {row['model']}" in out  # A pipe gets the whole names.
+    assert f"{row['id']}   {row['model']}" in out  # A pipe gets the whole names.
 
 
 def test_a_client_sees_the_conversations_of_its_own_key_only(gateway, upstream, monkeypatch, capsys):

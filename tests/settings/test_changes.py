@@ -160,11 +160,7 @@ profiles: {quick: {curator_enabled: true}}
     ("key", "value", "place", "old", "new"),
     [
         ("prompt.total", "2000", {}, "total_tokens: 3000  # mine", "total_tokens: 2000  # mine"),
-        ("prompt.overflow", "drop", {}, "overflow_policy: truncate", "overflow_policy: drop_low_priority"),
         ("sections.plan.ceiling", "20%", {}, "max_tokens: 200", "max_tokens: 20%"),
-        ("sections.plan.keep", "newest", {}, "truncation_strategy: end", "truncation_strategy: start"),
-        ("window.cap", "0.3", {}, "max_utilization_pct: 20", "max_utilization_pct: 30"),
-        ("window.cap", "12.5%", {}, "max_utilization_pct: 20", "max_utilization_pct: 12.5"),
         ("window.cap", "40", {}, "max_utilization_pct: 20", "max_utilization_pct: 40"),
         ("curator.enabled", "false", {"profile": "quick"}, "curator_enabled: true", "curator_enabled: false"),
         ("prompt.total", None, {}, "    total_tokens: 3000  # mine\n", ""),
@@ -179,5 +175,7 @@ def test_a_setting_in_an_authors_words_is_changed_where_it_stands(project, key, 
 def test_a_value_that_the_words_cannot_say_is_refused(project):
     with pytest.raises(brim.SourceError, match=r"truncation_strategy must be one of .*, not 'shape'"):
         plan(project(WORDS), {"sections.plan.keep": "shape"})
+    with pytest.raises(brim.SourceError, match=r"max_utilization_pct must be a number .*, not 0\.3: edit it by hand"):
+        plan(project(WORDS), {"window.cap": "0.3"})
     with pytest.raises(brim.SourceError, match=r"total_tokens must be .*, not None"):
         plan(project(WORDS), {"prompt.total": "null"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,7 +63,7 @@ def run(
     policies = policies_of(policy or ())
     if model is not None:
         meter(model)
-    with _progress() as progress, _ended_by_signal():
+    with _progress() as progress:
         report = audit(
             traces,
             policies,
@@ -79,20 +78,6 @@ def run(
         _show(report.values)
     if any(each["does_not_fit"] for each in report.values["policies"]):
         raise typer.Exit(1)
-
-
-@contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """Exit on SIGTERM as after an error, so that temporary files are removed."""
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -87,17 +87,13 @@ def _draw(out: Console, found: Overview) -> None:
         out.print(f"There are {text}", soft_wrap=True)
         return
     if found.current is not None:
-        _session(out, found, found.current)
+        _head(out, found.current)
+        _categories(out, found.current.status)
+        _recent(out, found)
     if found.gateway:
         if found.current is not None:
             out.print()
         _gateway(out, found.gateway)
-
-
-def _session(out: Console, found: Overview, current: SessionUse) -> None:
-    _head(out, current)
-    _categories(out, current.status)
-    _recent(out, found)
 
 
 def _head(out: Console, row: SessionUse) -> None:
@@ -137,26 +133,14 @@ def _categories(out: Console, status: Any) -> None:
 
 
 def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
-    """Print the conversations of a gateway: the size of the newest prompt, and the number of cuts.
-
-    In a terminal, names are shortened to one line; the end of a conversation's name is kept.
-    """
+    """Print the conversations of a gateway: the size of the newest prompt, and the number of cuts."""
     numbers = ("received", "sent", "budget", "window", "cuts")
-    heads = ("conversation", "model", *numbers, "last")
-    cells = []
+    # A narrow terminal wraps long names, and a pipe gets each on one line.
+    wide = ("conversation", "model") if out.is_terminal or "COLUMNS" in os.environ else ()
+    made = table("conversation", "model", *numbers, "last", numbers=numbers, wide=wide)
     for row in rows:
         sizes = ("-" if each is None else f"{each:,}" for each in (row.before, row.used, row.budget, row.window))
-        cells.append((row.id, row.model or "-", *sizes, f"{row.cuts:,}", _when(row.updated)))
-    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
-    if out.is_terminal or "COLUMNS" in os.environ:  # Lines in a pipe may have any length.
-        spare = out.width - sum(widths[2:]) - 2 * (len(heads) - 1)
-        widths[1] = min(widths[1], max(_NAME, spare // 3))
-        widths[0] = min(widths[0], max(_NAME, spare - widths[1]))
-    made = table(*(head[:width] for head, width in zip(heads, widths, strict=True)), numbers=numbers)
-    made.collapse_padding = True
-    for name, model, *others in cells:
-        end = name if len(name) <= widths[0] else "…" + name[1 - widths[0] :]
-        made.add_row(end, model if len(model) <= widths[1] else model[: widths[1] - 1] + "…", *others)
+        made.add_row(row.id, row.model or "-", *sizes, f"{row.cuts:,}", _when(row.updated))
     show(out, made)
     cuts = sum(row.cuts for row in rows)
     out.print()

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from brim.amounts import fraction
 from brim.history.priority import DEFAULT
 from brim.sessions.memory.working_memory import POLICIES, STRATEGIES
 from brim.settings.values import FLAG, Kind, amount, choice, number, whole
@@ -42,14 +41,6 @@ class Word:
     def read(self, value: Any) -> Any:
         """Return the value of the setting for a value of the word."""
         return f"{value}%" if self.kind is _PERCENT else self.means.get(value, value)
-
-    def written(self, value: Any) -> Any:
-        """Return the value of the word for a value of the setting, or `None` if there is none."""
-        if self.kind is _PERCENT:
-            percent = 100 * fraction(self.key, value)
-            return int(percent) if percent == int(percent) else float(percent)
-        named = next((name for name, meant in self.means.items() if meant == value), None) if self.means else value
-        return named if self.takes(named) else None
 
 
 _PERCENT = number(100)

@@ -98,8 +98,9 @@ def plan(
         if texts[key] is None:
             after = without_value(after, path, keys, len(base))
         else:
-            new = value if word is None else _in_words(word, value, path, keys)
-            after = with_value(after, path, keys, new)
+            if word is not None and not (word.takes(value) and word.read(value) == SETTINGS[word.key].read(value)):
+                raise SourceError(path, f"{place(keys)} must be {word.expected}, not {shown(value)}: edit it by hand")
+            after = with_value(after, path, keys, value)
     check_text(path, after, kind)
     names = [name_of(BARE.get(key, key)) for key in values]
     one = next(iter(values.values())) if len(values) == 1 else None
@@ -162,11 +163,3 @@ def _spelled(full: str, text: str, path: str, base: Keys) -> tuple[Keys, Word | 
     group = "budget_overrides" if base or project.kind_of(path) != "top" else "budgets"
     group = next((name for name in ("budgets", "budget_overrides") if name in there), group)
     return (*base, group, full.removeprefix("budgets.")), None
-
-
-def _in_words(word: Word, value: Any, path: str, keys: Keys) -> Any:
-    """Convert the value of a setting to that of a word."""
-    written = None if value is None else word.written(SETTINGS[word.key].read(value))
-    if written is None:
-        raise SourceError(path, f"{place(keys)} must be {word.expected}, not {shown(value)}")
-    return written
