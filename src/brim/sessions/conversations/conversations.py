@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 from uuid import uuid4
 
+from brim.amounts import units
 from brim.errors import DoesNotFit, SessionPurged, StoreError
 from brim.history.envelopes import compacting_agent
 from brim.history.history import Tools
@@ -93,9 +94,13 @@ class Conversations(StoreOwner):
             settings: further arguments of a `Session`: see `SessionOptions`.
 
         Raises:
+            InvalidValue: an argument is invalid.
             StoreError: the store cannot be opened.
         """
         check_options(settings, SessionOptions)
+        for name, limit in (("most", most), ("memory", memory)):
+            if limit is not None:
+                units(name, limit, least=1)
         self._window = window if window is None or isinstance(window, Window) else Window(window)
         self._limits = replace(limits or WindowLimits.of(self._window), margin=margin)
         self._model, self._meter = model or "", meter
