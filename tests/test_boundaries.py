@@ -72,16 +72,17 @@ def test_what_fits_exactly_is_whole_and_with_one_token_less_it_is_cut(door):
 
 
 @pytest.mark.parametrize("door", [door for door in DOORS if door != "fit, a ceiling"])
-def test_the_budget_that_a_refusal_names_is_the_least_that_works(door):
+def test_the_budget_that_a_refusal_names_works_and_a_tenth_less_does_not(door):
     with pytest.raises(brim.DoesNotFit) as refused:
         DOORS[door](3)
     needed = refused.value.needed
     assert (refused.value.available, refused.value.short) == (3, needed - 3)
     assert f"{needed:,}" in str(refused.value)
     assert outcome(door, needed)[1] <= needed
+    fewer = min(needed - 1, needed * 9 // 10)
     with pytest.raises(brim.DoesNotFit) as again:
-        DOORS[door](needed - 1)
-    assert (again.value.needed, again.value.short) == (needed, 1)
+        DOORS[door](fewer)
+    assert (again.value.available, again.value.short) == (fewer, again.value.needed - fewer)
 
 
 @pytest.mark.parametrize("keep", get_args(KeepName))
