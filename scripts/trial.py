@@ -172,7 +172,7 @@ def _studio(env: Environment) -> str:
         finally:
             process.terminate()
     kinds = {each["kind"] for each in json.loads(found["api/sessions"])["sessions"]}
-    assert kinds == {"session", "loop", "gateway"}, f"it does not serve its demo: {kinds}"
+    assert kinds == {"session", "loop"}, f"it does not serve its demo: {kinds}"
     if "make studio" in found[""]:
         return "it has no page, and says how to build it"
     assert "/studio.js" in found[""], "it does not serve its page"

@@ -1,14 +1,10 @@
 """Events reach whoever watches, as lines, metrics and spans, and hold no text of a prompt."""
 
-import io
-import json
-
 import pytest
 from prometheus_client import CollectorRegistry
 
 from brim import observe
 from brim.errors import InvalidValue
-from brim.observe.log import JsonLines
 from brim.observe.metrics import Metrics
 
 
@@ -49,20 +45,6 @@ def test_an_observer_that_fails_is_logged_and_the_others_are_still_told(caplog):
 def test_a_name_that_nobody_knows_is_refused():
     with pytest.raises(InvalidValue, match="event name"):
         event("prompt_asembled")
-
-
-def test_a_line_of_json_holds_the_event_and_its_fields():
-    out = io.StringIO()
-    JsonLines(out).observe(event(used_tokens=10, odd={1, 2} - {2}))
-    assert json.loads(out.getvalue()) == {
-        "event": "prompt_assembled",
-        "at": 1_700_000_000.5,
-        "session": "s1",
-        "model": "gpt-5",
-        "used_tokens": 10,
-        "odd": "{1}",
-    }
-    assert out.getvalue().count("\n") == 1
 
 
 def samples(page):

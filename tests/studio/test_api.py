@@ -8,7 +8,7 @@ import brim
 
 
 def test_an_empty_desk_answers_every_view_without_making_a_store(alone):
-    for view in ("about", "sessions", "sources", "flows", "settings"):
+    for view in ("about", "sessions", "flows", "settings"):
         status, told = alone.get(view)
         assert status == 200, (view, told)
     assert alone.get("sessions")[1]["sessions"] == []

@@ -14,8 +14,6 @@ MORE = (
     ("session", {**INCIDENT, "tab": "cache"}),
     ("session", {**INCIDENT, "view": "body"}),
     ("lab", {"source": "prompt:orders-incident@27"}),
-    ("session", {"session": "48589b93bc09.code-agent"}),
-    ("session", {"session": "48589b93bc09.code-agent", "tab": "out"}),
     ("session", {"session": "orders-recount"}),
     ("settings", {"flow": "build", "step": "code", "key": "context_budget_chars"}),
 )

@@ -41,7 +41,6 @@ READS: dict[str, View] = {
     "ledger": ledger.ledger,
     "text": ledger.text,
     "search": search.search,
-    "sources": lab.sources,
     "flows": flows.flows,
     "settings": flows.settings,
 }

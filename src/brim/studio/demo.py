@@ -1,7 +1,7 @@
 """The demo: a workspace recorded with brim's own sessions and loops from the texts in this file.
 
 It is the same each time. No model is called: a simulated provider counts each prompt with a real meter, and caches what
-it has seen. The traffic of the gateway is a recording of a real one (`scripts/record_demo.py`).
+it has seen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def record(folder: str) -> Workspace:
     """Record the demo in an empty directory, and return its workspace."""
     clock = _clock()
     with open_store(FILE + os.path.join(folder, "demo.db"), clock=clock) as store, store.transaction():
-        _gateway(store)
         _loop(store, clock)
         _session(store, clock)
     with as_file(files("brim.studio").joinpath("demo_project")) as project:
@@ -150,12 +149,3 @@ def _loop(store: Any, clock: Callable[[], float]) -> None:
     goal = "Go through the orders of the incident, minute by minute, and list those that were charged twice."
     window = Window(16_000)
     Loop(goal, act, window=window, model=_MODEL, store=store, id="orders-recount", tick_cap=0.12, clock=clock).run()
-
-
-def _gateway(store: Any) -> None:
-    """Write the recorded conversations of a gateway."""
-    recorded = json.loads(files("brim.studio").joinpath("demo_gateway.json").read_text("utf-8"))
-    for name, prompts in recorded.items():
-        for body in prompts:
-            status = {key: value for key, value in body.items() if key != "receipt"}
-            store.append(name, [("prompt", body)], meta={"kind": "gateway", "status": status})

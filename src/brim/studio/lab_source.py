@@ -24,7 +24,6 @@ from brim.studio.views.sessions import EXCERPT, role_and_text
 from brim.studio.workspace import Workspace
 
 SAMPLE = "sample:agent"
-_MOST_SOURCES = 60
 _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 
 
@@ -89,16 +88,6 @@ class LabSource:
         return names.get(role, role if role in ("user", "assistant", "system") else "messages")
 
 
-def listed(workspace: Workspace) -> list[dict[str, str]]:
-    """Return what can be opened: a sample, and the sessions of the store."""
-    found = [{"id": SAMPLE, "title": "Sample: an agent's prompt of twelve sections", "kind": "sections"}]
-    for row in (row for store in workspace.stores() for row in store.sessions(limit=_MOST_SOURCES)):
-        kind = row.meta.get("kind", "session")
-        if "status" in row.meta and kind != "gateway":
-            found.append({"id": f"session:{row.id}", "title": f"{kind} {row.id}", "kind": "messages"})
-    return found
-
-
 def opened(workspace: Workspace, source: str) -> LabSource:
     """Return a source by its id: `prompt:NAME@STEP`, `session:NAME` for the last step, or the sample.
 
@@ -111,7 +100,7 @@ def opened(workspace: Workspace, source: str) -> LabSource:
     if source == SAMPLE:
         return _sample()
     if kind not in ("prompt", "session"):
-        raise UnknownName("source for the budget lab", source, [each["id"] for each in listed(workspace)])
+        raise UnknownName("source for the budget lab", source, [SAMPLE])
 
     def read() -> LabSource:
         prompt = opened_prompt(workspace, session, step)

@@ -56,8 +56,6 @@ class RecordedSession:
         """The tools and the system prompt of the last request."""
         self._attached_entry = 0
         self._status: dict[str, Any] = dict.fromkeys(("peak", "warnings", "compactions", "overflows", "used"), 0)
-        self._above = False
-        """Whether the last request was above the warning line."""
         self._model: str | None = None
         self._facts = facts_of(None, None)
         self._context = Context(self._facts.scale)
@@ -128,10 +126,6 @@ class RecordedSession:
             self._status["compactions"] += 1
             reason = f"the program left {gone:,} earlier messages out of this request"
             cut = {"before": self._status["used"], "after": used, "replaced": gone, "reason": reason}
-        if used >= window.warning and not self._above:
-            self._status["warnings"] += 1
-            self._write("warning", {"used_tokens": used})
-        self._above = used >= window.warning
         self.prompts += 1
         body = {
             **size,

@@ -27,11 +27,6 @@ _SECONDS = 2.0
 """Seconds for searching all pieces; budgets that are not exact by then are upper bounds."""
 
 
-def sources(workspace: Workspace) -> dict[str, Any]:
-    """Return what can be opened."""
-    return {"sources": lab_source.listed(workspace)}
-
-
 def fit(workspace: Workspace, source: str, budget: str | None = None) -> dict[str, Any]:
     """Return the fit at a budget: its sums, and the state, size and reason of each piece.
 

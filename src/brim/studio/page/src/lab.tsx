@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { get, useSlowed, useView } from "./api";
-import { Failed, Head, n, Problem, Waiting } from "./parts";
+import { Head, n, Problem, Waiting } from "./parts";
 import { type Back, Kept } from "./pieces";
 import { go, params } from "./route";
 import type { Fit } from "./types";
@@ -13,25 +13,15 @@ const PAUSE = 60;
 /** Milliseconds after which the slider rests. */
 const REST = 250;
 
+/** What the lab opens on. */
+const SAMPLE = "sample:agent";
+
 export function Lab() {
-  const found = useView<{ sources: { id: string; title: string }[] }>("sources");
-  const source = params.value.get("source") ?? found.value?.sources[0]?.id ?? null;
-  if (found.problem) return <Failed title="Lab" text={found.problem} />;
-  if (!source) return <Waiting />;
+  const source = params.value.get("source") ?? SAMPLE;
   return (
     <>
       <Head title="Lab">
-        <label class="inline">
-          <span>Prompt</span>
-          <select value={source} onChange={(event) => go("lab", { source: event.currentTarget.value, budget: null })}>
-            {(found.value?.sources ?? []).map((each) => (
-              <option key={each.id} value={each.id}>
-                {each.title}
-              </option>
-            ))}
-            {!found.value?.sources.some((each) => each.id === source) && <option value={source}>{source.replace(/^\w+:/, "")}</option>}
-          </select>
-        </label>
+        <p class="lead">{source === SAMPLE ? "A sample prompt. A step of a session opens here with “Try another budget”." : source.replace(/^\w+:/, "")}</p>
       </Head>
       <Work key={source} source={source} />
     </>
