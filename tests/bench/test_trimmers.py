@@ -9,11 +9,13 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from bench.outcome import Setting
 from bench.suite import CASES, Judge, Verdict, judge
 from bench.trajectories import Trajectory
 
 from bench import counting, need, peers, registry, trajectories, trimmers, worker
+
+ROOT = Path(__file__).parents[2]
+JUDGE = Judge(count=lambda text: len(text.split()))
 
 
 def user(text):
@@ -61,19 +63,6 @@ def test_runs_are_read_from_plain_and_gzipped_lines_and_others_are_passed_over(t
     runs = [run for path in trajectories.files(tmp_path) for run in trajectories.lines(path)]
     assert [run.name for run in runs] == ["a.jsonl.gz:0", "one"]
     assert runs[1].messages == (SYSTEM, user("x"))
-
-
-@pytest.mark.parametrize(
-    ("half", "count", "expected"),
-    [("odd", 3, [1, 5, 9]), ("even", 3, [0, 4, 8]), ("odd", 99, [1, 3, 5, 7, 9, 11]), ("both", 5, [0, 2, 4, 6, 8])],
-)
-def test_runs_are_spread_over_one_half(half, count, expected):
-    assert trajectories.spread(range(12), half, count) == expected
-
-
-def test_a_folder_without_runs_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="there is no trajectory"):
-        trajectories.sample(Setting(traces=tmp_path), 1)
 
 
 def test_made_up_runs_are_legal_and_the_same_each_time():
@@ -134,6 +123,11 @@ def test_old_results_are_cleared_first_and_then_whole_turns_leave():
     assert meter.count_messages(few) <= meter.count_messages(history) // 8
     assert [*few[:2], few[-1]] == [*history[:2], history[-1]]
     assert judge.illegal(few) is None
+
+
+def test_names_of_trimmers_are_all_different_and_each_peer_tells_its_library():
+    assert len(registry.EVERY) == len([*registry.OWN, *registry.REFERENCES, *registry.PEERS])
+    assert "brim" not in {peer.package for peer in registry.PEERS}
 
 
 def test_a_process_of_its_own_answers_and_what_breaks_in_it_is_told():
