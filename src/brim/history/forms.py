@@ -454,8 +454,11 @@ class Forms:
 
     def without_media(self, position: int) -> Form:
         """Return a message with marks in place of its images, recordings and documents, where possible."""
+        wire, raw = self._turns.wire, self._turns.raws[position]
         media = [piece for piece in self._turns.messages[position].pieces if piece.kind in MEDIA]
-        return self._edited(position, [(piece, mark(1, piece.kind)) for piece in media])
+        parts = [piece for piece in media if piece.whole and isinstance(piece.whole[-1], int)]
+        values = {piece.whole: wire.omitted(piece, mark(1, piece.kind)) for piece in parts}
+        return self.counted(position, changed(raw, values)) if values else self.whole(position)
 
     def without_thinking(self, position: int, form: Form) -> Form:
         """Return a form without its thinking, unless it is the thinking before the last call.
