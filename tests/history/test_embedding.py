@@ -2,7 +2,7 @@ import importlib
 
 import pytest
 
-from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.errors import InvalidValue, UnknownName
 from brim.history import embedding as embed
 from brim.history.embedding import Meaning
 
@@ -63,13 +63,6 @@ def test_vectors_must_be_one_for_each_text_and_of_one_length():
         index(TALK).rank("boat", [1])
 
 
-def test_what_is_no_embedding_is_refused():
-    with pytest.raises(UnknownName, match="no embedding is called 'wordlama'; did you mean 'wordllama'"):
-        Meaning("wordlama")
-    with pytest.raises(InvalidType, match="embed must be a function from texts to vectors"):
-        Meaning(7)
-
-
 def test_a_missing_library_is_told_with_the_extra_that_brings_it(monkeypatch):
     def missing(name, *rest):
         raise ImportError(f"no module {name}")
@@ -102,7 +95,7 @@ def test_wordllama_is_loaded_from_its_own_package_without_a_download(monkeypatch
     Library.WordLlama = WordLlama
     embed.wordllama.cache_clear()
     monkeypatch.setattr(importlib, "import_module", lambda name: Library)
-    made = index([*TALK, "lone \ud800 surrogate"], "wordllama")
+    made = index([*TALK, "lone \ud800 surrogate"], None)
     assert made.rank("ship")[0] == 10
     assert asked == {"cache_dir": tmp_path / "wordllama", "disable_download": True}
     embed.wordllama.cache_clear()

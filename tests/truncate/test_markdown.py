@@ -94,7 +94,6 @@ blocks_of_text = st.sampled_from(
         "# One",
         "## Two",
         "### Three",
-        "Title\n-----",
         "A paragraph\nof two lines.",
         "Words " * 12,
         "- a\n- b\n- c",

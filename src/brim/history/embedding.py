@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import mul
 from typing import Any
 
-from brim.errors import InvalidType, InvalidValue, UnknownName
+from brim.errors import InvalidValue, UnknownName
 from brim.history.options import Embed
 from brim.history.relevance import Relevance, ordered, spread
 
@@ -25,20 +25,13 @@ _SHARE = 0.25
 class Meaning:
     """A growing index of texts, ranked by the words and the meaning of a query."""
 
-    def __init__(self, embed: Embed | str = _DEFAULT) -> None:
-        """Start an empty index.
-
-        `embed` is a function, or the name of one: `wordllama` is offline and comes with the extra `embeddings`.
+    def __init__(self, embed: Embed | None = None) -> None:
+        """Start an empty index of a function's vectors; the default one is offline and comes with `embeddings`.
 
         Raises:
-            UnknownName: there is no embedding of that name, or its library is not installed.
-            InvalidType: `embed` is neither a name nor a function.
+            UnknownName: its library is not installed.
         """
-        if isinstance(embed, str) and embed != _DEFAULT:
-            raise UnknownName("embedding", embed, [_DEFAULT], "Pass a function from texts to vectors")
-        self._embed = wordllama() if isinstance(embed, str) else embed
-        if not callable(self._embed):
-            raise InvalidType("embed", embed, "a function from texts to vectors, or the name of one")
+        self._embed = embed or wordllama()
         self._words = Relevance()
         self._waiting: list[str] = []
         """Texts to embed with the next query, in one call."""

@@ -18,10 +18,9 @@ from brim.truncate.picker import pick, room_of
 
 _OUTLINE_SHARE = 3
 """The outline takes at most a third of the room before other blocks."""
-_FENCE = re.compile(r"([ \t]*+(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]*+)*+)(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
+_FENCE = re.compile(r"[ \t]*+(?:(?:[-*+>]|[0-9]{1,9}[.)])[ \t]*+)*+(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 """A fence, which may be inside a list or a quote."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t\r]|$)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t\r]*$")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t\r]|$)")
 
 
@@ -34,9 +33,7 @@ class Block(NamedTuple):
     level: int = 0
     """The level of a heading, from one to six."""
     close: int | None = None
-    """The line that closes a fence; `None` if the block is not a fence, or cannot be cut inside."""
-    single: bool = False
-    """Whether it cannot be cut inside: a fence in a list or a quote, or one that is never closed."""
+    """The line that closes a fence; the end of the document if none does."""
 
 
 def picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:
@@ -67,7 +64,7 @@ def _ranked(
         lines = range(block.start, block.stop)
         if at in outline:
             continue
-        if block.single or block.level or sum(map(parts.size, lines)) <= room // 2:
+        if block.level or sum(map(parts.size, lines)) <= room // 2:
             yield [*paths[at], *lines]
         else:
             yield from ([*paths[at], *_around(block, line)] for line in lines)
@@ -86,19 +83,16 @@ def _headings(found: Sequence[Block]) -> list[list[int]]:
 
 
 def _around(block: Block, line: int) -> Sequence[int]:
-    """Return a line with the fences around it, or all lines of a block that cannot be cut."""
-    if block.close is not None:
-        return sorted({block.start, line, *range(block.close, block.stop)})
-    return range(block.start, block.stop) if block.single else [line]
+    """Return a line, with the fences around it."""
+    return [line] if block.close is None else sorted({block.start, line, *range(block.close, block.stop)})
 
 
 def blocks(lines: Sequence[str]) -> list[Block]:
     """Return the blocks of a document, which together contain each of its lines once."""
     found: list[Block] = []
-    unclosed: dict[str, int] = {}
     at = next((line for line, text in enumerate(lines) if text.strip()), len(lines))
     while at < len(lines):
-        block = _block(lines, at, unclosed)
+        block = _block(lines, at)
         at = block.stop
         while at < len(lines) and not lines[at].strip():
             at += 1
@@ -106,36 +100,20 @@ def blocks(lines: Sequence[str]) -> list[Block]:
     return found
 
 
-def _block(lines: Sequence[str], at: int, unclosed: dict[str, int]) -> Block:
-    """Return the block that starts on a line that is not blank, without the blank lines after it.
-
-    `unclosed` has the shortest fence of each kind that is never closed, so that no text is searched twice.
-    """
+def _block(lines: Sequence[str], at: int) -> Block:
+    """Return the block that starts on a line that is not blank, without the blank lines after it."""
     if heading := _HEADING.match(lines[at]):
         return Block(at, at + 1, len(heading[1]))
     if fence := _FENCE.match(lines[at]):
-        close = _closing(lines, at, fence, unclosed)
-        if close is None:
-            return Block(at, len(lines), single=True)
-        return Block(at, close + 1, single=True) if fence[1] else Block(at, close + 1, close=close)
-    for end in range(at + 1, len(lines)):
-        line = lines[end]
-        if (underline := _UNDERLINE.match(line)) and not _ITEM.match(lines[at]):
-            return Block(at, end + 1, 1 if underline[1][0] == "=" else 2)
-        if not line.strip() or any(start.match(line) for start in (_HEADING, _FENCE, _ITEM)):
-            return Block(at, end)
-    return Block(at, len(lines))
-
-
-def _closing(lines: Sequence[str], at: int, fence: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return the line that closes the fence on a line, or `None`."""
-    sign, length = (fence[2] or fence[3])[0], len(fence[2] or fence[3])
-    if length >= unclosed.get(sign, length + 1):
-        return None
-    inside = r"[ \t>]*" if fence[1].strip(" ") or len(fence[1]) > 3 else " {0,3}"
-    pattern = re.compile(rf"{inside}{re.escape(sign)}{{{length},}}[ \t\r]*$")
-    for line in range(at + 1, len(lines)):
-        if pattern.match(lines[line]):
-            return line
-    unclosed[sign] = length
-    return None
+        mark = fence[1] or fence[2]
+        for line in range(at + 1, len(lines)):
+            end = lines[line].strip(" \t\r>")
+            if len(end) >= len(mark) and set(end) == {mark[0]}:
+                return Block(at, line + 1, close=line)
+        return Block(at, len(lines), close=len(lines))
+    ends = (
+        line
+        for line in range(at + 1, len(lines))
+        if not lines[line].strip() or any(start.match(lines[line]) for start in (_HEADING, _FENCE, _ITEM))
+    )
+    return Block(at, next(ends, len(lines)))
