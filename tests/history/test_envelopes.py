@@ -74,13 +74,6 @@ def test_what_came_by_the_way_is_in_every_later_prompt(shape, window):
     assert shortest < 0.9, "some of it was cut"
 
 
-@pytest.mark.parametrize("budget", [900, 3_000])
-def test_words_in_a_huge_newest_result_stay(budget):
-    history = [user("Go."), says(use("c1")), gives(answer("c1", f"{printed(1, 400)}\n\n{TYPED}\n{printed(2, 400)}"))]
-    fitted = brim.fit_messages(history, budget, model="gpt-5", format="anthropic")
-    assert SAID in json.dumps(fitted.messages)
-
-
 @pytest.mark.parametrize("tool", ["Task", "task"])
 def test_the_answer_of_a_subagent_stays_and_its_length_is_limited(tool):
     long = "\n\n".join(f"Paragraph {i}: {printed(i, 3)}" for i in range(60))
@@ -161,14 +154,3 @@ def test_the_task_is_what_a_person_says_first_not_the_context_that_a_program_sen
     fitted = brim.fit_messages(messages, budget=12_000, model="gpt-5")
     assert "listen_port = 38461" in json.dumps(fitted.messages)
     assert "on which port the worker listens" in json.dumps(fitted.messages)
-
-
-def test_a_program_that_prints_each_command_again_does_not_crowd_out_what_the_agent_stated():
-    stated = "The loader reads the manifest at /srv/heron/manifest-5be07d.idx, which is the broken one."
-    messages = [user("Read all the logs, and report the first error and the path of the broken manifest.")]
-    for i in range(40):
-        command = f"cat logs/part-{i:02d}.log"
-        shown = f"Command: {command}\nDirectory: (root)\nOutput: {printed(i, 30)}\nError: (none)\nExit Code: 0"
-        messages += [says(*[text(stated)] * (i == 2), use(f"c{i}", command=command)), gives(answer(f"c{i}", shown))]
-    fitted = brim.fit_messages(messages, budget=1_500, model="gpt-5")
-    assert stated in json.dumps(fitted.messages)

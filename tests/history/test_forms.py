@@ -278,19 +278,6 @@ def test_the_newest_turn_and_the_older_ones_have_their_caps():
 # --- forms that are remembered
 
 
-def test_a_turn_that_grew_is_not_sent_in_the_form_that_it_had_before():
-    again = user("continue")
-    history = brim.History(meter=CHARS)
-    history.extend(
-        [user("task"), calling("a", "b", "c"), result("a", "x" * 300), again, result("b", "y" * 300), model("hi")]
-    )
-    history.fit(250)
-    history.extend([again, result("c", "z" * 300), model("bye")])
-    for budget in range(1_000, 100, -5):
-        fitted = history.fit(budget)
-        assert fitted.used == total(fitted.messages) <= budget
-
-
 def test_other_fits_on_the_way_change_nothing():
     messages = loop(10, 120)
     history = brim.History(meter=CHARS)

@@ -86,15 +86,6 @@ def test_the_last_message_of_the_user_is_pinned_like_the_first(format, pair, sta
     assert messages[10] in fitted.messages
 
 
-@pytest.mark.parametrize("stable", [False, True])
-def test_what_a_person_says_beside_a_result_is_pinned_and_results_are_no_person(stable):
-    messages = [user("Go."), *[m for i in range(4) for m in block_pair(i, words(200, i))]]
-    messages += [says(use("said")), gives(answer("said", words(100)), text(ORDER))]
-    messages += [m for i in range(40) for m in block_pair(10 + i, words(200, i))]
-    shown = str(fit(messages, 1_200, "anthropic", stable=stable).messages)
-    assert ORDER in shown
-
-
 @pytest.mark.parametrize("reminder", ["<system-reminder>Keep calm.</system-reminder>", ""])
 def test_a_reminder_beside_a_result_does_not_take_the_place_of_the_instruction(reminder):
     messages = [user("Go."), *block_pair(0, words(200)), model("What next?"), user(ORDER)]

@@ -106,14 +106,6 @@ def test_the_default_query_is_what_the_person_said_last(of, mixed):
     assert OUTPUTS[8] not in shown
 
 
-def test_a_reminder_beside_a_result_is_no_person():
-    messages = anthropic("Is the turbine worn?")
-    messages[22]["content"].append(text("<system-reminder>zebras graze in the meadow</system-reminder>"))
-    shown = str(brim.fit_messages(messages, 700, meter=CHARS, select="relevance", note=False, excerpts=False).messages)
-    assert "the disk of the turbine" in shown
-    assert OUTPUTS[8] not in shown
-
-
 @pytest.mark.parametrize("query", [None, "Does the quokka nibble eucalyptus beside the turbine?"])
 def test_the_query_does_not_match_itself(query):
     """What stands next to the question is no answer to it, and words that only the question has find nothing."""

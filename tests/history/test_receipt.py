@@ -132,21 +132,6 @@ def test_every_message_is_in_a_part_and_no_two_parts_have_one_name(format, messa
         assert covered == set(range(len(messages)))
 
 
-def test_a_message_that_lost_an_orphan_is_told_beside_what_is_left_of_it():
-    messages = [user(), says(text("so")), gives(answer("x", "y" * 30), text("go on"))]
-    receipt = brim.fit_messages(messages, 1_000, meter=CHARS).receipt
-    assert names(receipt) == ["messages[0]", "messages[1:3]", "messages[2] (repaired)"]
-    assert receipt.part("messages[2] (repaired)").size == len("y" * 30)
-
-
-def test_why_says_what_became_of_a_part():
-    messages = loop(6, 120)
-    receipt = brim.fit_messages(messages, 220, meter=CHARS).receipt
-    assert "dropped" in receipt.why("messages[1:3]")
-    assert "its 123 chars were dropped to fit the budget" in receipt.why("messages[1:3]")
-    assert "whole" in receipt.why("messages[0]")
-
-
 # --- losses and handles
 
 

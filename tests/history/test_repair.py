@@ -37,12 +37,6 @@ CASES = {
         [user(), model()],
         [(1, "dropped", "there is no call for the result 'x'")],
     ),
-    "a result that comes twice": (
-        "openai",
-        [user(), calling("a"), result("a", "first"), result("a", "second")],
-        [user(), calling("a"), result("a", "first")],
-        [(3, "dropped", "there is no call for the result 'a'")],
-    ),
     "a result before its call": (
         "openai",
         [user(), result("a"), calling("a"), user("go on")],
@@ -55,18 +49,6 @@ CASES = {
         [user(), user("wait"), says(use("b")), gives(answer("b"))],
         [(4, "changed", "there is no call for the result 'a'"), (1, "dropped", "there is no result for the call 'a'")],
     ),
-    "a call at the very end": (
-        "openai",
-        [user(), calling("a")],
-        [user()],
-        [(1, "dropped", "there is no result for the call 'a'")],
-    ),
-    "a call with words beside it": (
-        "openai",
-        [user(), calling("a", text="I look"), user("go on")],
-        [user(), model("I look"), user("go on")],
-        [(1, "changed", "there is no result for the call 'a'")],
-    ),
     "one of three calls has no answer": (
         "openai",
         [user(), calling("a", "b", "c"), result("c"), result("a")],
@@ -78,12 +60,6 @@ CASES = {
         [user(), calling("a"), user("wait"), model(), result("a"), user("go on")],
         [user(), calling("a"), result("a"), user("wait"), model(), user("go on")],
         [(4, "moved", "a result must follow its call")],
-    ),
-    "a result after a system message": (
-        "openai",
-        [user(), calling("a"), system("new rules"), result("a")],
-        [user(), calling("a"), result("a"), system("new rules")],
-        [(3, "moved", "a result must follow its call")],
     ),
     "a call of the old kind that nothing answers": (
         "openai",
@@ -102,12 +78,6 @@ CASES = {
         [user(), says(text("so")), gives(answer("x", [text("out"), picture()]), text("and go on"))],
         [user(), says(text("so")), gives(text("and go on"))],
         [(2, "changed", "there is no call for the result 'x'")],
-    ),
-    "an output that answers nothing": (
-        "responses",
-        [user(), item_output("x"), SAID],
-        [user(), SAID],
-        [(1, "dropped", "there is no call for the result 'x'")],
     ),
     "a call item that nothing answers": (
         "responses",

@@ -207,37 +207,20 @@ def test_units_are_told_by_who_speaks(read):
     assert read(body).tally("chars").parts == {**told, "tools": 0, "fields": 0, "framing": 0}
 
 
-def test_functions_in_the_old_form_are_counted_as_tools(read):
-    new, old = (
-        read({"messages": [user()], "tools": [TOOL]}),
-        read({"messages": [user()], "functions": [TOOL["function"]]}),
-    )
-    assert new.tally() == old.tally()
-    assert new.tally().parts["tools"] > 0
-    assert old.fit(budget=900).used == new.fit(budget=900).used
-
-
 # --- refused
 
 
 REFUSED = {
     "nothing": ("", "1: not JSON: expecting value"),
-    "a number": ("12", "1: a request is an object or a list of messages, not 12"),
     "a text": ('"messages"', "1: a request is an object or a list of messages, not 'messages'"),
     "an open list": ('[{"role": "user"}', "1: not JSON: a comma or ] must follow"),
-    "an open object": ('{"messages": []', "1: not JSON: a comma or } must follow"),
     "a comma too many": ('{"messages": [],\n}', "2: not JSON: a key must begin with a double quote"),
     "a comma in the list": ('{"messages": [1,\n]}', "2: not JSON: expecting value"),
-    "no colon": ('{"messages" []}', "1: not JSON: a colon must follow the key 'messages'"),
-    "a bare key": ("{messages: []}", "1: not JSON: a key must begin with a double quote"),
-    "more": ("[] []", "1: not JSON: extra data after its end"),
     "requests as JSON Lines": (
         '{"messages": []}\n{"messages": []}',
         "2: not JSON: extra data after its end; brim audit reads a file with a request on each line",
     ),
-    "an open text": ('["', "1: not JSON: unterminated string"),
     "broken inside": ('{"messages": [\n{"role": "user",\n "content": }]}', "3: not JSON: expecting value"),
-    "a control character": ('{"messages": ["\x01"]}', "1: not JSON: invalid control character"),
     "neither": (
         '{"model": "gpt-5"}',
         "1: a request must have one of messages, input or contents, and this one has none of them",
@@ -251,14 +234,8 @@ REFUSED = {
         "2: a request must have one of messages, input or contents, and this one has messages and input",
     ),
     "no list": ('{"messages": "hello"}', "1: messages must be a list of messages, not 'hello'"),
-    "no list of items": ('{"input": 5}', "1: input must be a list of messages, not 5"),
     "a key twice": ('{"messages": [],\n"messages": []}', "2: the key 'messages' is repeated"),
-    "a key twice inside": (
-        '{"messages": [\n{"role": "user", "role": "user"}]}',
-        "2: messages[0]: the key 'role' is repeated",
-    ),
     "NaN": ('{"messages": [],\n"temperature": NaN}', "2: temperature: NaN is not JSON"),
-    "Infinity": ('{"messages": [{"x": -Infinity}]}', "1: messages[0]: -Infinity is not JSON"),
     "a long number": ('{"messages": [], "seed": ' + "9" * 4001 + "}", "1: seed: a number of 4,001 digits"),
     "a wrong role": (
         '{"messages": [\n{"role": "user", "content": "a"},\n{"role": "usr", "content": "b"}]}',
@@ -267,13 +244,8 @@ REFUSED = {
     "a wrong item": ('{"input": [\n\n{"role": "usr"}]}', "3: input[0] role must be one of"),
     "no message": ("[\n7]", "2: messages[0] must be a message"),
     "wrong tools": ('{"messages": [],\n"tools": 5}', "2: tools must be a list of tool definitions, not 5"),
-    "wrong functions": ('{"messages": [],\n"functions": [5]}', "2: functions must be a list of function definitions"),
     "a wrong system": ('{"messages": [],\n"system": 5}', "2: system must be a string or a list of blocks, not 5"),
     "wrong instructions": ('{"input": [],\n"instructions": 5}', "2: instructions must be a string or a list of blocks"),
-    "a wrong block": (
-        '{"messages": [],\n"system": [{"type": "text"}]}',
-        "2: system[0] text must be a string, not None",
-    ),
     "a wrong model": ('{"messages": [],\n"model": 5}', "2: model must be a string, not 5"),
 }
 

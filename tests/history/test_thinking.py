@@ -5,7 +5,7 @@ import pytest
 import brim
 from brim.history.rules import binds
 from brim.testing import CharMeter
-from talk import answer, calling, gives, refusal, result, same, says, sealed, text, thinking, use, user
+from talk import answer, calling, gives, refusal, result, says, sealed, text, thinking, use, user
 
 CHARS = CharMeter()
 THOUGHTS = ("thinking", "redacted_thinking")
@@ -134,34 +134,17 @@ def test_a_model_that_refuses_thinking_after_an_edit_gets_none():
     ("name", "bound"),
     [
         (None, True),
-        ("claude-3-7-sonnet-20250219", False),
         ("claude-sonnet-4-5", False),
         ("claude-opus-4-8", False),
         ("anthropic/claude-sonnet-4.5", False),
-        ("us.anthropic.claude-opus-4-1-20250805-v1:0", False),
-        ("claude-opus-5", False),
         ("claude-sonnet-5", False),
-        ("claude-fable-5-1", True),
         ("claude-opus-5-5", True),
-        ("claude-sonnet-5.5", True),
-        ("claude-haiku-5-5-20261001", True),
         ("claude-opus-6", True),
-        ("claude-novel-7-1", True),
         ("something-nobody-knows", True),
     ],
 )
 def test_models_that_take_thinking_back_after_an_edit_are_known_and_all_others_are_not_trusted(name, bound):
     assert binds(name) is bound
-
-
-def test_thinking_stays_in_turns_that_stay_whole_with_a_model_that_takes_it_back():
-    messages = rounds(8, 600)
-    fitted = brim.fit_messages(messages, 3_000, model="claude-sonnet-4-5")
-    assert not same(messages, fitted.messages)
-    whole = [at for at, message in enumerate(fitted.messages) if message in messages and message["role"] == "assistant"]
-    assert thoughts(fitted.messages) == whole
-    assert 1 < len(whole) < 8
-    assert refusal(fitted.messages, "anthropic") == ""
 
 
 @pytest.mark.parametrize("format", ["openai", "gemini"])

@@ -5,7 +5,6 @@ from copy import copy
 import pytest
 
 import brim
-from brim.errors import InvalidValue
 from brim.history.turns import Turns
 from brim.testing import CharMeter, PieceMeter
 from talk import (
@@ -212,18 +211,6 @@ def test_every_message_is_counted_once():
     for _ in range(3):
         history.fit(100_000)
     assert meter.asked == before
-
-
-def test_what_is_there_survives_messages_whose_shape_it_cannot_be_in():
-    history = brim.History(meter=CharMeter())
-    odd = {"role": "user", "content": ["only Chat Completions can be read so"]}
-    history.extend([odd])
-    with pytest.raises(InvalidValue):
-        history.extend([item_call("a"), item_output("a")])
-    assert len(history) == 1
-    assert history.fit(1_000).messages == [odd]
-    history.extend([calling("a"), result("a")])
-    assert len(history.fit(1_000).messages) == 3
 
 
 def test_a_person_who_speaks_about_code_is_no_program():

@@ -11,7 +11,6 @@ from brim.meter import meter
 from brim.meter.base import BaseMeter
 from brim.testing import CharMeter, PieceMeter
 from brim.truncate.base import Cut, Truncator
-from brim.truncate.ends import Ends
 
 CHAR, PIECE, EXACT = CharMeter(), PieceMeter(), meter("o200k_base")
 METERS = [pytest.param(CHAR, id="char"), pytest.param(PIECE, id="piece"), pytest.param(EXACT, id="o200k")]
@@ -44,12 +43,6 @@ def checked(truncator: Truncator, text: str, limit: int, meter: BaseMeter) -> Cu
     assert truncator.truncate(text, limit, meter) == cut
     assert truncator.truncate(cut.text, limit, meter).text == cut.text
     return cut
-
-
-def cut_as_plain_text(cut: Cut, text: str, limit: int, meter: BaseMeter, marker: str) -> bool:
-    """Return whether a truncator of lines had to do what `Ends` does."""
-    plain = attempt(lambda: Ends(marker=marker).truncate(text, limit, meter))
-    return isinstance(plain, Cut) and plain.text == cut.text
 
 
 def boundaries(text: str) -> set[int]:

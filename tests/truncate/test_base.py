@@ -1,8 +1,7 @@
 import pytest
 
-from brim.testing import CharMeter
 from brim.truncate import shortened
-from truncate.cutting import CHAR, PIECE
+from truncate.cutting import CHAR
 
 
 @pytest.mark.parametrize(
@@ -17,14 +16,3 @@ from truncate.cutting import CHAR, PIECE
 )
 def test_a_text_is_shortened_with_a_note(limit, expected):
     assert shortened("abcdefghijklmnopqrstuvwxyz", limit, CHAR, "head", " (note)") == expected
-
-
-def test_a_note_that_counts_more_joined_than_apart_stays_inside_the_limit():
-    class Dear(CharMeter):
-        def measure(self, text):
-            return len(text) + 5 * ("] (" in text)
-
-    text = shortened("a" * 100, 40, Dear(), "head", " (note)")
-    assert Dear().measure(text) == 40
-    assert text.endswith("omitted] (note)")
-    assert PIECE.count(shortened("a" * 100, 9, PIECE, "shape", " (note)")) <= 9

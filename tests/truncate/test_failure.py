@@ -11,7 +11,7 @@ from brim.truncate.json_parts import json_parts
 from brim.truncate.parts import TextParts
 from brim.truncate.shape import Shape, kind_of
 from properties import examples
-from truncate.cutting import CHAR, EXACT, checked, every_meter, shares
+from truncate.cutting import EXACT, checked, every_meter, shares
 
 FAILURES = [
     "ERROR disk full",
@@ -172,24 +172,6 @@ def test_the_ends_stay_with_the_error(kind):
     assert lines[0] in cut
     if kind_of(text) not in ("code", "diff", "markdown"):  # Bodies lose their end first, and documents.
         assert lines[-1] in cut
-
-
-def test_what_stands_around_an_error_stays_before_more_of_the_ends():
-    text, _ = text_with("log without times", 60, 60, "ERROR disk full")
-    cut = Shape().truncate(text, 250, CHAR).text
-    assert cut == (
-        "worker 0 took job 0\n"
-        "worker 37 took job 1\n"
-        "[57 lines omitted]\n"
-        "worker 189 took job 59\n"
-        "ERROR disk full\n"
-        "worker 226 took job 60\n"
-        "worker 263 took job 61\n"
-        "[55 lines omitted]\n"
-        "worker 341 took job 117\n"
-        "worker 378 took job 118\n"
-        "worker 415 took job 119\n"
-    )
 
 
 @pytest.mark.parametrize(

@@ -21,19 +21,6 @@ def test_no_fewer_parts_are_shown_than_fit_in_order_where_counts_only_grow(sizes
     assert cut is None or max(fitting) <= cut.after <= limit or len(text) <= limit
 
 
-def test_many_parts_take_few_counts():
-    class Counting(type(CHAR)):
-        seen = 0
-
-        def measure(self, text):
-            type(self).seen += 1
-            return super().measure(text)
-
-    text = "".join(f"line {number}\n" for number in range(20_000))
-    assert pick(TextParts(text), [[at] for at in range(20_000)], 140_000, Counting()).after > 138_000
-    assert Counting.seen < 45
-
-
 def test_smaller_parts_are_shown_behind_one_that_does_not_fit():
     parts = TextParts("one\n" + "x" * 60 + "\n" + "y" * 60 + "\n" + "z" * 60 + "\ntwo\n", longest=999, marker="#")
     groups = [[0], [1], [2], [4]]

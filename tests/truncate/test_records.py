@@ -57,23 +57,6 @@ def test_an_entry_that_is_too_big_is_shortened_and_its_short_siblings_stay(keep,
     assert 660 <= chosen.after <= 700, "as much as is left, but for a marker that is not needed"
 
 
-def test_by_score_the_best_entry_is_shortened_to_all_of_the_room_and_the_next_ones_are_whole_or_dropped():
-    """The best of thirty documents was cut to a quarter, for scraps of four worse ones."""
-    entries = ["a" * 300, "b" * 900, "c" * 500, "d" * 40]
-    best = Records(marker="-{dropped}", keep="best", order=(1, 2, 0, 3))
-    cut = best.select(entries, 600, CHAR)
-    assert (cut.kept, cut.after) == ((1,), 600)
-    whole = best.select(entries, 1_250, CHAR)
-    assert whole.entries == (entries[0], entries[1], entries[3])
-
-
-def test_a_single_entry_that_is_too_long_is_shortened_and_the_marker_follows_it():
-    assert Records(marker="(truncated)").select(["x" * 50], 40, CHAR).text == "x" * 27 + "…\n(truncated)"
-    assert Records().select(["x" * 50], 40, CHAR).text.endswith("x…")
-    blank = Records(marker="-{dropped}").truncate("word " * 20 + "\n \n ", 30, CHAR)
-    assert blank.text.startswith("-2\n"), "blank entries alone are not kept"
-
-
 def test_an_unknown_side_is_refused():
     with pytest.raises(InvalidValue, match="keep must be 'newest' or 'best'"):
         Records(keep="oldest")

@@ -10,7 +10,7 @@ from brim.truncate import Truncator, truncator
 from brim.truncate.ends import Head
 from properties import examples
 from strategies import long_texts
-from truncate.cutting import EXACT, boundaries, checked, cut_as_plain_text, every_meter, limits, shares
+from truncate.cutting import EXACT, boundaries, checked, every_meter, limits, shares
 
 KEEPS = ["head", "tail", "ends", "lines", "newest", "best", "shape", "json", "markdown", "code", "log", "diff"]
 
@@ -75,47 +75,6 @@ def test_the_names_that_a_section_takes_are_those_that_there_are():
     from brim.truncate import _MODULES
 
     assert tuple(_MODULES) == KEEPS
-
-
-TROUBLE = ["ok", "still ok " * 3, "ERROR: x", "", "  at frame 3", "WARN é🏳️‍🌈", "done\r"]
-SOURCE = [
-    "import os",
-    "class A:",
-    "    def f(self,",
-    "            b=1):",
-    '        """Do it."""',
-    "        c(1)",
-    "# why",
-    "}",
-]
-HUNK = ["@@ -1,9 +1,9 @@", " same", "-old line", "+new line", " ", "--- tricky", "diff --git a/x b/x"]
-
-
-@every_meter
-@examples(90)
-@given(
-    keep=st.sampled_from(["shape", "log", "code", "diff"]),
-    lines=st.sampled_from([TROUBLE, SOURCE, HUNK]).flatmap(
-        lambda some: st.lists(st.sampled_from(some), min_size=5, max_size=80)
-    ),
-    share=shares,
-)
-def test_kept_lines_are_lines_of_the_source_in_order_between_marks_that_count_the_others(meter, keep, lines, share):
-    text = "\n".join(lines)
-    limit = limits(text, meter, share)
-    cut = checked(truncator(keep, "#{dropped}#"), text, limit, meter)
-    if cut is None or cut.text == text or cut_as_plain_text(cut, text, limit, meter, "#{dropped}#"):
-        return
-    if "# " in cut.text.replace("# why", "") or " #" in cut.text:
-        return  # So little room that lines are divided.
-    at = 0
-    for line in cut.text.split("\n"):
-        if line.startswith("#") and line.endswith("#"):
-            at += int(line.strip("#"))
-        else:
-            assert line == lines[at]
-            at += 1
-    assert at == len(lines)
 
 
 def test_a_refusal_states_no_size_that_is_not_the_smallest():

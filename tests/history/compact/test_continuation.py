@@ -1,7 +1,6 @@
 """What one context hands to the next: typed, extracted, within a limit, and facts last."""
 
 import json
-import random
 
 import pytest
 from hypothesis import given
@@ -95,41 +94,6 @@ def test_what_people_said_outlasts_what_a_tool_printed():
     for _ in range(8):
         made = handed([calling("c"), result("c", noise)], made)
     assert "lib/fault.py" in made.text(METER, 120)
-
-
-def planted(seed):
-    """Return fifty facts in five contexts, with noise around them."""
-    rng = random.Random(seed)
-    facts, contexts = [], []
-    for number in range(5):
-        messages = []
-        for i in range(10):
-            n = 1_000 + rng.randrange(90_000)
-            fact, told = [
-                (f"services/pay/part_{n}.py", f"The fault is in services/pay/part_{n}.py."),
-                (f"ORD-{n}", f"The order in question is ORD-{n}."),
-                (f"{n} MB", f"The limit of part {i} is {n} MB."),
-                (f"queue{n} instead of", f"We decided to use queue{n} instead of calls."),
-            ][i % 4]
-            facts.append(fact)
-            log = "\n".join(f"12:00 INFO worker {rng.randrange(999)} took {rng.randrange(999)} ms" for _ in range(12))
-            messages += [model(f"The garden was quiet today. {told}"), calling(f"c{i}"), result(f"c{i}", log)]
-            messages += [model(f"Reading lib/other_{number}_{i}.py now."), user("Go on.")]
-        contexts.append(messages)
-    return facts, contexts
-
-
-@pytest.mark.requirement("S3.7", "S3.8")
-@pytest.mark.parametrize("seed", range(3))
-def test_nearly_all_of_fifty_facts_survive_five_contexts(seed):
-    facts, contexts = planted(seed)
-    made = None
-    for messages in contexts:
-        start = [] if made is None else [user(made.text(METER, 1_250))]
-        made = handed([*start, *messages], made)
-    told = made.text(METER, 1_250)
-    assert sum(fact in told for fact in facts) >= 0.95 * len(facts)
-    assert METER.load(told) <= 1_250
 
 
 def test_it_goes_through_json_and_back():
