@@ -1,4 +1,4 @@
-"""Histories with what providers compact, clear and defer; `make prove` tries 10,000 of them."""
+"""Histories with what providers compact and defer; `make prove` tries 10,000 of them."""
 
 import pytest
 
