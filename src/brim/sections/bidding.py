@@ -269,12 +269,13 @@ class Bidding:
         return DoesNotFit(message + ".", needed=needed, available=self.whole.budget, parts=parts)
 
     def _least_budget(self, guess: int) -> int | DoesNotFit | None:
-        """Return a sufficient budget: the guess, or the smallest one found above it, or else the remaining error."""
+        """Return the smallest sufficient budget, or the error that no budget removes."""
         if not self.whole.advises:
             return None
-        refused_at, low, high = self.whole.refused_at, guess, guess
+        refused_at, low, high = self.whole.refused_at, self.whole.budget, guess
         while (refused := refused_at(high)) is not None:
             low, high = high, 2 * high
             if high > _DOUBLINGS * guess:
                 return refused
-        return low + bisect_left(range(low, high), True, key=lambda budget: refused_at(budget) is None)
+        above = range(low + 1, high)
+        return low + 1 + bisect_left(above, True, key=lambda budget: refused_at(budget) is None)
