@@ -51,6 +51,20 @@ def test_a_report_of_something_else_is_not_believed():
     assert [size(901, 300), size(300, 901), size(300, 0), size(900, 900, "chars")] == [None] * 4
 
 
+@pytest.mark.parametrize("excess", [0, 30, 300])
+def test_after_a_refusal_the_budget_and_the_use_of_a_session_are_both_by_the_providers_count(excess):
+    session = brim.Session(window=8_000, model="gpt-5")
+    for i in range(20):
+        session.add([{"role": "user", "content": "Go on."}, {"role": "assistant", "content": f"{i} is well. " * 10}])
+    whole = session.prompt().used
+    session.record_usage(input_tokens=whole + excess)
+    budget = session.refused(brim.is_overflow("prompt is too long"))
+    assert whole // 2 + excess < budget < whole + excess == session.estimate()
+    fitted, status = session.prompt(), session.status()
+    assert (fitted.budget, status.budget) == (budget, budget)
+    assert budget // 2 < fitted.used == status.used <= budget
+
+
 def tokens_of(messages, tools):
     """Count as another provider might: a fifth less for tools, a tenth more for texts."""
     meter = brim.meter("cl100k_base")

@@ -354,7 +354,7 @@ class Session(StoreOwner):
 
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
-            most = step.state.settings.budget if budget is None else min(step.state.settings.budget, budget)
+            most = step.state.budget if budget is None else min(step.state.budget, budget)
             fitted = step.prompt(parts, most, capture=self._capture)
             if (used := corrected(fitted.used, step.state.reported)) != fitted.used:
                 fitted.used, fitted.budget = used, most

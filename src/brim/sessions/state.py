@@ -144,9 +144,9 @@ class SessionState:
 
     @property
     def budget(self) -> int:
-        """Tokens that a prompt may take: the window's budget, or less after a refusal."""
+        """Tokens that a prompt may take, as the provider counts them: the window's budget, or less after a refusal."""
         ceiling = self.counts.ceiling
-        return self.settings.budget if ceiling is None else min(self.settings.budget, ceiling)
+        return self.settings.budget if ceiling is None else min(self.settings.budget, corrected(ceiling, self.reported))
 
     @property
     def exact(self) -> bool:
