@@ -54,6 +54,16 @@ def test_a_session_stays_legal_within_its_window_and_after_a_reopen(format, tmp_
 
 
 @pytest.mark.parametrize("format", FORMATS)
+def test_a_system_prompt_may_be_a_text(format):
+    make, system, _ = FORMATS[format]
+    session = brim.Session(window=WINDOW, model="gpt-5", format=format)
+    session.add(make(1))
+    sizes = {session.prompt(system=each).used for each in (system, "You are careful.")}
+    assert len(sizes) == 1
+    assert sizes.pop() > session.prompt().used
+
+
+@pytest.mark.parametrize("format", FORMATS)
 def test_requests_that_bring_their_whole_history_stay_legal_within_the_window(format):
     make, system, fault = FORMATS[format]
     messages, conversations = make(12), brim.Conversations(brim.Window(WINDOW), model="gpt-5")

@@ -49,6 +49,14 @@ class Bedrock(Wire):
         """Return a separate system prompt with this text."""
         return [self.part(text)]
 
+    def instructions(self, system: Any) -> Message:
+        """Return a separate system prompt as a message; it may be a text or blocks.
+
+        Raises:
+            InvalidValue: it is invalid; the error calls it the content of the first message.
+        """
+        return super().instructions(self.prompt(system) if isinstance(system, str) else system)
+
     def value(self, piece: Piece, text: str) -> Any:
         """Return a text in the form required at the place of a piece; an object stays an object."""
         if piece.kind == "output" and piece.at[-1] != "text":
