@@ -91,11 +91,6 @@ def fraction(place: str, value: object) -> Fraction:
         raise InvalidType(place, value, expected)
     if not math.isfinite(value) or not 0 < value <= 1:
         raise InvalidValue(place, value, expected)
-    return _as_written(value)
-
-
-@lru_cache(256, typed=True)  # A float may equal a fraction that is written differently.
-def _as_written(value: float | Fraction) -> Fraction:
     return Fraction(str(value))
 
 

@@ -138,10 +138,11 @@ class History:
         """
         turns, message = self.turns, system_message(system, self.turns.wire)
         apart = 0 if message is None else turns.chat.units(message)
-        offered, exact = turns.chat.tools(tools, system=bool(apart or turns.leading), loaded=turns.loaded)
+        offered = turns.chat.tools(tools, system=bool(apart or turns.leading), loaded=turns.loaded)
         other, known = turns.chat.fields(fields)
         shown = {"fields": other} if other else {}
-        return {"tools": offered, "system": apart, **shown, "reply": turns.chat.framing.reply}, exact and known
+        units = {"tools": offered.total, "system": apart, **shown, "reply": turns.chat.framing.reply}
+        return units, offered.exact and known
 
     def add(self, messages: Any) -> None:
         """Add a message or a list of messages, as `Session.add` does.

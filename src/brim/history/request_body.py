@@ -227,9 +227,10 @@ class RequestBody:
             parts[own] += chat.units(message) - framed - results
         instructed = any(message.role == "system" for message in messages)
         loaded = {name for message in read for name in loaded_tools(message)}
-        parts["tools"], exact = chat.tools(self.tools, system=instructed, loaded=loaded)
+        offered = chat.tools(self.tools, system=instructed, loaded=loaded)
+        parts["tools"] = offered.total
         parts["fields"], known = chat.fields(self.fields)
-        return parts, exact and known and not chat.estimated
+        return parts, offered.exact and known and not chat.estimated
 
 
 def read_request(path: str) -> RequestBody:

@@ -62,21 +62,16 @@ class GeminiCall(ClientCall):
         found = _PATH.fullmatch(path)
         if found is None or not isinstance(values, dict):
             return None
-        call = cls.of({**values, "model": found["model"]}, "gemini", conversations, session)
-        if call is not None:
-            call._named = "model" in values
-        return call
-
-    _named = False
-    """Whether the model is in the body too."""
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The fields to send."""
-        return {key: value for key, value in self.fields.items() if key != "model" or self._named}
+        return cls.of({**values, "model": found["model"]}, "gemini", conversations, session)
 
 
 CallOf = Callable[[str, Any], GeminiCall | None]
+
+
+def _body(call: GeminiCall, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields to send: those of the request, without the model in its path."""
+    fields = call.fields
+    return {key: fields[key] for key in values}
 
 
 def _usage(answer: Any) -> Any:
@@ -95,9 +90,8 @@ def _fitted_api(api: Any, conversations: Conversations, session: str | None) -> 
 
     made = _shared(api)
     for name in _NEEDED:
-        plain = getattr(
-            getattr(api, name), "plain", getattr(api, name)
-        )  # A client that is wrapped twice is fitted once.
+        sent = getattr(api, name)
+        plain = getattr(sent, "plain", sent)  # A client that is wrapped twice is fitted once.
         fitted = (_async if name.startswith("async") else _sync)(plain, call_of, streams=name.endswith("streamed"))
         fitted.plain = plain  # type: ignore[attr-defined]
         setattr(made, name, fitted)
@@ -111,7 +105,11 @@ def _sync(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Calla
         call = call_of(path, values)
         if call is None:
             return plain(method, path, values, *more, **fields)
-        return (stream if streams else run)(call, lambda call: plain(method, path, call.body, *more, **fields), _usage)
+
+        def send(call: GeminiCall) -> Any:
+            return plain(method, path, _body(call, values), *more, **fields)
+
+        return (stream if streams else run)(call, send, _usage)
 
     return fitted
 
@@ -125,7 +123,7 @@ def _async(plain: Callable[..., Any], call_of: CallOf, *, streams: bool) -> Call
             return await plain(method, path, values, *more, **fields)
 
         async def send(call: GeminiCall) -> Any:
-            return await plain(method, path, call.body, *more, **fields)
+            return await plain(method, path, _body(call, values), *more, **fields)
 
         return astream(call, send, _usage) if streams else await arun(call, send, _usage)
 

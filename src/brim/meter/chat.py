@@ -115,8 +115,8 @@ class RequestCounter:
 
     def tools(
         self, tools: Sequence[Mapping[str, Any]] | None, *, system: bool = True, loaded: Collection[str] = ()
-    ) -> tuple[int, bool]:
-        """Return the tokens of the tools of a request, and whether the number is exact.
+    ) -> ToolCounts:
+        """Return the tokens of the tools of a request.
 
         `system` says whether the request has a system message, to which some providers add the tools; `loaded` has the
         names of the deferred tools that were loaded.
@@ -124,20 +124,8 @@ class RequestCounter:
         Raises:
             InvalidValue: `tools` is not a list of tools, or a tool is invalid.
         """
-        if tools is None:
-            return 0, True
-        counts = self.each_tool(tools, system=system, loaded=loaded)
-        return counts.total, counts.exact
-
-    def each_tool(
-        self, tools: Sequence[Mapping[str, Any]], *, system: bool = True, loaded: Collection[str] = ()
-    ) -> ToolCounts:
-        """Return the tokens of each tool of a request.
-
-        Raises:
-            InvalidValue: `tools` is not a list of tools, or a tool is invalid.
-        """
-        return tool_counts(tools, self.text, self.maker, model=self.model, system=system, loaded=loaded)
+        listed = () if tools is None else tools
+        return tool_counts(listed, self.text, self.maker, model=self.model, system=system, loaded=loaded)
 
 
 def framing_of(unit: str, provider: str, model: str | None) -> Framing | None:
@@ -174,5 +162,5 @@ def request_counts(
         read.append(instructions(chosen, system))
     leads = bool(system) or any(message.role == "system" for message in read[:1])
     loaded = {name for message in read for name in loaded_tools(message)} if tools else set()
-    offered, _ = chat.tools(tools, system=leads, loaded=loaded)
-    return sum(chat.units(message) for message in read) + offered + chat.fields(fields)[0] + chat.framing.reply
+    offered = chat.tools(tools, system=leads, loaded=loaded)
+    return sum(chat.units(message) for message in read) + offered.total + chat.fields(fields)[0] + chat.framing.reply

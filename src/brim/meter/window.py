@@ -102,8 +102,6 @@ def budget_of(budget: object, model: str | None = None) -> int:
     Raises:
         InvalidValue: it is anything else.
     """
-    if type(budget) is int and budget >= 0:
-        return budget
     if isinstance(budget, Window):
         return budget.budget
     if budget is None:

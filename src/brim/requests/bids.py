@@ -168,7 +168,6 @@ class RequestBidder:
     bids: Bids
     rank: int = 0
     name: str = "messages"
-    kind: str = "messages"
     required: bool = False
     cuttable: bool = False
     ceiling: int | None = None
@@ -239,7 +238,6 @@ class ToolsBidder(RequestBidder):
     """The tools, except those called by turns that always stay."""
 
     name: str = "tools"
-    kind: str = "tools"
 
     @property
     def size(self) -> int:

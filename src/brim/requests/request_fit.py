@@ -77,7 +77,7 @@ class RequestFit(Fit):
         if self.tools is not None:
             # Without a system message, some providers add one for the tools.
             sure = any(draft.required for draft in self._live("system")) or bool(self.history.turns.leading)
-            counts = chat.each_tool(self.tools, system=sure, loaded=self.history.turns.loaded)
+            counts = chat.tools(self.tools, system=sure, loaded=self.history.turns.loaded)
             self.counts_of_tools = _by_tool(self.tools, counts)
 
     def request(self) -> Request:

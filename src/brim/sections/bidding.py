@@ -42,10 +42,6 @@ class Bidder(Protocol):
         """Its name in errors."""
 
     @property
-    def kind(self) -> str:
-        """`section`, `messages` or `tools`."""
-
-    @property
     def rank(self) -> int:
         """Its priority: lower is more essential."""
 

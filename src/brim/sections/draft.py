@@ -128,11 +128,6 @@ class Draft:
         return self.section.name
 
     @property
-    def kind(self) -> str:
-        """The kind of bidder."""
-        return "section"
-
-    @property
     def required(self) -> bool:
         """Whether it must be present."""
         return self.section.required

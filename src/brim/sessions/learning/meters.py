@@ -48,7 +48,7 @@ def count_request(request: RequestInput, scale: BaseMeter) -> RequestSize:
     counter, apart = scale.counter(format.provider), request.system if format.name != "openai" else None
     sent = request.messages, request.tools
     tokens = request_counts(lambda _: counter, *sent, system=apart, fields=request.fields, format=format.name)
-    exact = counter.tools(request.tools, system=True)[1] and counter.fields(request.fields)[1]
+    exact = counter.tools(request.tools, system=True).exact and counter.fields(request.fields)[1]
     return RequestSize(tokens, exact and scale.exact and not counter.estimated)
 
 
