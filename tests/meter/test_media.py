@@ -62,6 +62,7 @@ def test_a_recording_that_is_compressed_is_taken_for_as_long_as_it_can_be():
         (pdf(TREE, packed(PAGE * 40), packed(PAGE * 2)), 42),
         (pdf(PAGE, packed(b"<</Type /Font>>"), b"/ObjStm stream\nnot packed\nendstream"), 1),
         (pdf(b"/ObjStm without a str eam"), 1),
+        (b"/ObjStm stream\n" + zlib.compress(PAGE * 5) + b"\nendstream", 5),
         (pdf(b"x" * 12_000), 4),
         (b"", 1),
     ],

@@ -1,5 +1,7 @@
 """The record of a fit, and what can be told from it."""
 
+import pytest
+
 import brim
 from brim import Section
 from brim.receipts.receipt import handle
@@ -28,6 +30,21 @@ def test_a_handle_names_the_whole_content_whatever_was_kept_of_it():
     assert (cut.state, whole.state) == ("cut", "whole")
     assert cut.handle == whole.handle == handle(text)
     assert handle(text + "y") != handle(text + "z")
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"),
+    [
+        pytest.param(4, ["0", "1", "2", "3", "… 96 more"], id="only the first"),
+        pytest.param(12, [*map(str, range(10)), "… 88 more", "98", "99"], id="the first ten and the last"),
+        pytest.param(100, [*map(str, range(100))], id="as many as there are"),
+        pytest.param(None, [*map(str, range(100))], id="all"),
+    ],
+)
+def test_a_long_table_leaves_out_its_middle_and_says_how_much(most, shown):
+    receipt = fit(*(Section(str(i), "x") for i in range(100)), budget=500).receipt
+    assert [row.split("  ")[0] for row in receipt.table(most).splitlines()[3:]] == shown
+    assert [row[2:].split(" |")[0] for row in receipt.to_markdown(most).splitlines()[4:]] == shown
 
 
 def test_an_event_has_each_section_in_one_list():

@@ -327,6 +327,7 @@ def test_entries_may_come_from_a_generator_and_are_read_once():
     section = brim.Section("a", lines, forms=(form for form in ("short",)))
     assert brim.fit([section], budget=99, meter="chars").text == brim.fit([section], budget=99, meter="chars").text
     assert (len(section.content), section.forms) == (9, ("short",))
+    assert section.text is section.text  # so that Python caches its hash
 
 
 @pytest.mark.parametrize(

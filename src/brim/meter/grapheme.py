@@ -24,8 +24,6 @@ def boundary_before(text: str, index: int) -> int:
         return len(text)
     if _part_plainly(text[index - 1], text[index]):
         return index
-    if text[index] in _FLAG_HALVES and (halves := _flag_halves(text, index)) > 1:
-        return index - halves % 2
     look = _LOOK_BACK
     while True:
         start = max(0, index - look)

@@ -178,10 +178,8 @@ class _Tool:
 
     def units(self, count: Count, function: int, provider: str) -> int:
         """Return its tokens; `function` are OpenAI's tokens per function."""
-        if provider != "openai":
-            return self._by_json(count, _WRAPPING, provider)
         if not self.regular:
-            return self._by_json(count, function, provider)
+            return self._by_json(count, function if provider == "openai" else _WRAPPING, provider)
         name = count(f"{self.name}:{self.description.removesuffix('.')}")
         return function + name + _by_rule(self.schema or {}, count)
 

@@ -247,10 +247,9 @@ class Receipt:
             for part in self.parts
         ]
         if most is not None and len(rows) > most:
-            last = max(0, most - _FIRST_ROWS)
-            left = len(rows) - min(most, _FIRST_ROWS) - last
-            more = [f"… {left:,} more", *[""] * (len(heads) - 1)]
-            rows = [*rows[: min(most, _FIRST_ROWS)], more, *rows[len(rows) - last :]]
+            first = min(most, _FIRST_ROWS)
+            more = [f"… {len(rows) - most:,} more", *[""] * (len(heads) - 1)]
+            rows = [*rows[:first], more, *rows[len(rows) - most + first :]]
         return [heads, *([cell.translate(_BREAKS) for cell in row] for row in rows)]
 
     def part(self, name: str) -> Part:
