@@ -20,7 +20,6 @@ from brim.integrations.messages import (
     read_block,
     to_wire,
     write_block,
-    write_parts,
 )
 from integrations.translations import fitted
 from properties import examples
@@ -168,11 +167,6 @@ def test_places_and_parts_are_not_counted(format):
 def test_the_format_is_that_of_the_models_provider():
     names = ("gpt-5", "claude-opus-5-5", "anthropic.Claude-3", None)
     assert [format_for(name) for name in names] == ["openai", "anthropic", "anthropic", "openai"]
-
-
-def test_unchanged_parts_are_the_originals_and_dropped_ones_are_left_out():
-    kept = [KeptPart(0), KeptPart(2, "cut"), KeptPart(None, "note")]
-    assert write_parts(kept, ["a", "b", "c"], lambda own, each: (own, each.text)) == ["a", ("c", "cut"), (None, "note")]
 
 
 texts = st.text(max_size=30) | st.just("many words " * 50)

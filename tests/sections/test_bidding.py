@@ -18,7 +18,6 @@ class Scripted:
     steps: dict[int, int]
     rank: int = 1
     required: bool = False
-    kind: str = "turns"
     ceiling: int | None = None
     cuttable: bool = False
 
