@@ -10,7 +10,6 @@ import hmac
 import re
 import socket
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -43,7 +42,6 @@ def is_loopback(host: str) -> bool:
     return host.lower() == "localhost" or (is_ip(host) and ip_address(host).is_loopback)
 
 
-@lru_cache(maxsize=256)
 def split_host(header: str) -> tuple[str, int | None]:
     """Return the name in a Host header, in lower case, and the port; the name is empty if the header is invalid."""
     found = _HOST.fullmatch(header)

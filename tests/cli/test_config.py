@@ -51,6 +51,20 @@ def test_a_value_of_a_shipped_profile_is_shown_with_the_name_of_its_file(brim, p
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("key", "printed"),
+    [
+        ("history.note", "true"),
+        ("context_budget_chars", "100000"),
+        ("model", "gpt-5"),
+        ("window.size", ""),
+        ("gateway.rules", "[]"),
+    ],
+)
+def test_a_value_is_printed_as_it_is_written_in_a_file(brim, key, printed):
+    assert brim("config", "get", key).out == f"{printed}\n"
+
+
 def test_what_only_shows_when_settings_are_used_is_checked_too(brim, project):
     (project / "brim.yaml").write_text("flows:\n  build:\n    model: gpt-99-nonsense\n")
     told = brim("doctor")

@@ -22,6 +22,13 @@ def test_the_prompt_is_on_standard_output_byte_for_byte(brim):
     assert told.err.splitlines()[1].split()[:2] == ["log", "cut"]
 
 
+@pytest.mark.usefixtures("spec")
+def test_in_a_terminal_the_summary_has_a_line_of_its_own(brim, monkeypatch):
+    """It was "The second document.14 of 4,000 tokens"."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert brim("fit", "spec.yaml").out == library.fit(SECTIONS, 60, meter="chars").text + "\n"
+
+
 @pytest.mark.usefixtures("here")
 def test_bytes_are_kept_whatever_they_are(brim, capfdbinary, monkeypatch):
     Path("spec.yaml").write_text(

@@ -139,6 +139,7 @@ def test_a_commit_step_calls_no_model(tmp_path):
     config, name = flow_of(str(tmp_path / "long.yaml"))
     outcome = run_flow(config, name, answering(asked := []), commit=lambda step, done: f"{len(done)} entries")
     assert (asked, outcome.steps[1].output) == (["1", "3"], "1 entries")
+    assert [step.receipt["stage"] for step in outcome.steps] == [None, "Commit", None]
 
 
 @dataclass

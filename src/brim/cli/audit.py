@@ -110,7 +110,7 @@ def _show(values: Mapping[str, Any]) -> None:
     rows = {name: f"{count:,}" for name, count in summary(recorded)}
     events = {"records without a request": f"{records['silent']:,}"} if records["silent"] else {}
     unread = {"not read": f"{records['bad']:,}"} if records["bad"] else {}
-    out.print(fields({"files": f"{len(values['files']):,}", "records": formats, **events, **unread, **rows}))
+    show(out, fields({"files": f"{len(values['files']):,}", "records": formats, **events, **unread, **rows}))
     if recorded["estimated"]:
         out.print(f"{counted(recorded['estimated'], 'request')} counted by estimate", style="dim")
     if recorded["reported"]["ratio"]:
@@ -123,24 +123,24 @@ def _show(values: Mapping[str, Any]) -> None:
     show(out, policies)
     if recorded["overflows"]:
         over = counted(recorded["overflows"], "request")
-        out.print(f"saved: without {over} over the window, which the provider rejects", style="dim", soft_wrap=True)
+        out.print(f"saved: without {over} over the window, which the provider rejects", style="dim")
     for each in values["policies"]:
         if each["changed"]:
             dropped, cut = counted(each["messages_dropped"], "message"), counted(each["messages_cut"], "message")
-            out.print(f"{each['name']}: {dropped} dropped, {cut} shortened", soft_wrap=True)
+            out.print(f"{each['name']}: {dropped} dropped, {cut} shortened")
     for fault, count in recorded["faults"].items():
-        out.print(f"illegal: {fault}, in {counted(count, 'request')}", soft_wrap=True)
+        out.print(f"illegal: {fault}, in {counted(count, 'request')}")
     _problems(out, records["named"], f"{counted(records['bad'], 'record')} could not be read:")
     _problems(out, recorded["named"], f"{counted(recorded['unreadable'], 'request')} could not be replayed:")
     if values["silent_files"]:
         skipped = counted(values["silent_files"], "file")
-        out.print(f"skipped {skipped} from a directory or pattern: not a recording", style="dim", soft_wrap=True)
+        out.print(f"skipped {skipped} from a directory or pattern: not a recording", style="dim")
 
 
 def _problems(out: Console, named: list[Mapping[str, Any]], head: str) -> None:
     """Print the first problems of a kind, if there are any."""
     if named:
-        out.print(head, soft_wrap=True)
+        out.print(head)
     for each in named[:MOST_ROWS]:
         sign = "-" if is_plain(out) else "·"
-        out.print(f"  {sign} {each['file']}:{each['line']}: {each['problem']}", soft_wrap=True)
+        out.print(f"  {sign} {each['file']}:{each['line']}: {each['problem']}")

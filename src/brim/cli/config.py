@@ -80,7 +80,14 @@ def get_value(
     if json:
         emit(masked({"key": key, **value.to_dict()}))
     else:
-        emit_text(masked(f"{'' if value.value is None else value.value}\n"))
+        emit_text(masked(f"{_plain(value.value)}\n"))
+
+
+def _plain(value: object) -> str:
+    """Return a value as `config set` reads it; a string without quotes, and an empty line for `null`."""
+    from brim.settings.yaml_editor import written
+
+    return value if isinstance(value, str) else "" if value is None else written(value)
 
 
 def _show(config: Config, settings: Resolved) -> None:
@@ -99,9 +106,9 @@ def _show(config: Config, settings: Resolved) -> None:
         made.add_row(star, *masked([key, _text(value.value), origin, _near(value.where), over]))
     show(out, made)
     read = ", ".join(map(_near, config.files)) or "no file (defaults apply)"
-    out.print(f"\nPreset: {settings.preset or 'none'}. Read: {read}.", soft_wrap=True)
+    out.print(f"\nPreset: {settings.preset or 'none'}. Read: {read}.")
     for warning in masked(settings.warnings):
-        out.print(f"warning: {warning}", soft_wrap=True)
+        out.print(f"warning: {warning}")
 
 
 def _group(key: str) -> str:
@@ -218,4 +225,4 @@ def trust_project(
     if json:
         emit({"trusted": place})
     else:
-        console().print(f"trusted {place}", soft_wrap=True)
+        console().print(f"trusted {place}")

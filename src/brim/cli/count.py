@@ -126,7 +126,7 @@ def _count_request(files: list[str], name: str | None, *, json: bool) -> None:
         out.print()
     total = _total(found.total, found.upper, found.unit, exact=found.exact)
     within = f"{counted(found.messages, 'message')} ({measured(found.meter, exact=found.exact)})"
-    out.print(f"{total} in {within}", soft_wrap=True)
+    out.print(f"{total} in {within}")
     _advise(found.total, found.upper, name or found.meter)
 
 

@@ -75,8 +75,7 @@ def _show(out: Console, prompt: Prompt, model: str) -> None:
         out.print()
     _inside(out, prompt)
     out.print("The same in Python", style="bold")
-    out.print(_PYTHON.format(budget=f"{receipt.budget:_}", model=model), soft_wrap=True, end="")
-    out.print()
+    out.print(_PYTHON.format(budget=f"{receipt.budget:_}", model=model))
     out.print("Next", style="bold")
     half = f"brim demo --budget {max(1, receipt.budget // 2)}"
     out.print(f"  {half}  the same at half the budget")
@@ -103,6 +102,10 @@ def _inside(out: Console, prompt: Prompt) -> None:
     first = next((i for i, line in enumerate(lines) if " ERROR " in line), 0)
     out.print(f"The log, shortened from {part.size:,} to {part.used:,}, still has its errors", style="bold")
     for line in lines[max(0, first - 1) : first + 7]:
-        style = "yellow" if line.startswith("[...") else "red" if " ERROR " in line else "dim"
-        out.print("  " + line, style=style, no_wrap=True, overflow="crop" if is_plain(out) else "ellipsis")
+        out.print(
+            "  " + line,
+            style="red" if " ERROR " in line else "dim",
+            no_wrap=True,
+            overflow="crop" if is_plain(out) else "ellipsis",
+        )
     out.print()

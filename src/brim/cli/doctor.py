@@ -72,18 +72,18 @@ def _fix(found: Iterable[Finding], config: str | None, *, quiet: bool) -> None:
                 emit_text("\n" + masked(planned.diff()))
             planned.make()
         except BrimError as error:
-            console(error=True).print(masked(f"not changed: {change.command}: {error}"), soft_wrap=True)
+            console(error=True).print(masked(f"not changed: {change.command}: {error}"))
     console(error=True).print(f"{counted(len(first), 'change')} suggested; run brim doctor again to see what is left")
 
 
 def _print(found: list[Finding], wrong: int, read: str) -> None:
     out = console()
     for finding in found:
-        out.print(f"{finding.level}: {finding.check}", soft_wrap=True)
+        out.print(f"{finding.level}: {finding.check}")
         commands = [f"$ {line}" for line in finding.commands]
         for line in masked([finding.seen, finding.why, finding.do, *commands]):
-            out.print(f"  {line}", soft_wrap=True)
+            out.print(f"  {line}")
         out.print()
     state = counted(wrong, "problem") if wrong else "healthy"
     advice = f", {counted(len(found) - wrong, 'piece')} of advice" if len(found) > wrong else ""
-    out.print(f"{state}{advice}; checked {read}", soft_wrap=True)
+    out.print(f"{state}{advice}; checked {read}")

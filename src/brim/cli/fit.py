@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,9 +92,9 @@ def run(
     if json:
         emit({**({"request": loads(text)} if is_body else {"text": text}), "receipt": made.to_dict()})
     elif out is None:
-        emit_text(text)
+        emit_text(text + "\n" * sys.stdout.isatty())  # The summary starts on its own line in a terminal.
     note = console(error=True)
-    note.print(made.headline, style="bold", soft_wrap=True)
+    note.print(made.headline, style="bold")
     if made.losses:
         show(note, losses_table(made))
 

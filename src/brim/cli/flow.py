@@ -102,11 +102,11 @@ def _watcher(planned: int) -> Callable[[StepOutcome], None]:
         for warning in ran.receipt.get("warnings", ()):
             if warning not in warned:
                 warned.add(warning)
-                out.print(f"warning: {warning}", soft_wrap=True)
+                out.print(f"warning: {warning}")
         used = f", pack {ran.receipt['used_chars']:,} chars" if "used_chars" in ran.receipt else ""
         result = f"{len(ran.output):,} chars out" if ran.status == "ok" else ran.reason
         line = f"{len(done)}/{planned} {ran.step_id} {ran.agent or 'agent'}: {ran.status}{used}, {result}"
-        out.print(line, soft_wrap=True)
+        out.print(line)
 
     return watch
 
@@ -140,7 +140,7 @@ def report(
     if json:
         emit(found.to_dict())
     else:
-        console().print(str(found), soft_wrap=True)
+        console().print(str(found))
 
 
 def _events(path: str) -> list[dict[str, Any]]:

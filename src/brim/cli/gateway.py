@@ -30,15 +30,6 @@ _Policy = Annotated[
 _Store = Annotated[
     str | None, Option("--store", metavar="URL", help="The store for conversations, such as sqlite:///brim.db.")
 ]
-_Config = Annotated[
-    str | None,
-    Option(
-        "--config",
-        "-c",
-        metavar="BRIM.yaml",
-        help="The settings file or its directory; default: the current directory.",
-    ),
-]
 
 
 def run(
@@ -55,7 +46,7 @@ def run(
     policy: _Policy = None,
     meter: options.Meter = None,
     store: _Store = None,
-    config: _Config = None,
+    config: options.Config = None,
     check: Annotated[bool, Option("--check", help="Check the settings and the model server, and exit.")] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print only the address and errors.")] = False,
     json: options.Json = False,

@@ -27,12 +27,12 @@ MOST_ROWS = 20
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console on standard output, or on standard error."""
+    """Return a console on standard output, or on standard error; it does not break lines of text."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def table(*columns: str, numbers: tuple[str, ...] = (), wide: tuple[str, ...] = ()) -> Table:
@@ -66,7 +66,7 @@ def show(out: Console, made: Table) -> None:
     before = out.width
     out.width = max(before, _needed(made))
     with out.capture() as captured:
-        out.print(made)
+        out.print(made, soft_wrap=False)
     out.width = before
     for line in captured.get().splitlines():
         out.file.write(line.rstrip() + "\n")

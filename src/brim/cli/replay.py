@@ -60,7 +60,7 @@ def run(
         if json:
             emit({"why": sentence, "part": recorded.part(why).to_dict()})
         else:
-            console().print(sentence, soft_wrap=True)
+            console().print(sentence)
     elif recorded.history and recorded.capture is None:
         _without_messages(recorded, budget or [], json=json)
     else:
@@ -139,7 +139,7 @@ def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
 
 def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit]) -> None:
     out = console()
-    out.print(f"recorded: {recorded.headline}", soft_wrap=True)
+    out.print(f"recorded: {recorded.headline}")
     if any(isinstance(fit, Receipt) and fit.planned for fit in fits):
         out.print("The receipt has no content, so this is computed from the recorded sizes.", style="dim")
     out.print()
@@ -160,7 +160,7 @@ def _show(recorded: Receipt, budgets: list[int], fits: list[Receipt | DoesNotFit
         result = str(fit)
         if isinstance(fit, Receipt):
             result = f"{counted(len(recorded.diff(fit)), name)} changed; {fit.headline}"
-        out.print(f"at {units:,}: {result}", soft_wrap=True)
+        out.print(f"at {units:,}: {result}")
 
 
 def _rows(recorded: Receipt, fits: list[Receipt | DoesNotFit]) -> list[tuple[Part, list[str]]]:

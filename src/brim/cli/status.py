@@ -84,7 +84,7 @@ def _gateway_line(row: GatewayUse) -> str:
 def _draw(out: Console, found: Overview) -> None:
     if found.current is None and not found.gateway:
         text = "no sessions yet: brim.Session(store=...) and brim gateway --store write to a store."
-        out.print(f"There are {text}", soft_wrap=True)
+        out.print(f"There are {text}")
         return
     if found.current is not None:
         _head(out, found.current)
@@ -98,24 +98,23 @@ def _draw(out: Console, found: Overview) -> None:
 
 def _head(out: Console, row: SessionUse) -> None:
     status = row.status
-    out.print(f"{row.kind} {row.id}", style="bold", soft_wrap=True)
+    out.print(f"{row.kind} {row.id}", style="bold")
     out.print(
         f"{status['model'] or 'no model set'}: {status['used']:,} of {status['budget']:,} {status['unit']}"
         f" ({_percent(status['use'])}), {'exact' if status['exact'] else 'estimated'};"
         f" {_percent(status['utilization'])} of a window of {status['window']:,}",
-        soft_wrap=True,
     )
     if status["reported"] is not None:
         cached = "" if status.get("cached") is None else f", {status['cached']:,} of them from its cache"
-        out.print(f"the provider counted {status['reported']:,} for the last prompt{cached}", soft_wrap=True)
+        out.print(f"the provider counted {status['reported']:,} for the last prompt{cached}")
     if (regret := status.get("regret", {})).get("calls"):
-        out.print(_regret(regret, status["unit"]), style="yellow", soft_wrap=True)
+        out.print(_regret(regret, status["unit"]), style="yellow")
     if status["used"] >= status["warning"]:
-        out.print(f"over the warning line of {status['warning']:,}", style="yellow", soft_wrap=True)
+        out.print(f"over the warning line of {status['warning']:,}", style="yellow")
     if row.kind == "loop":
         state = f"ended: {row.about['ended']}" if row.about.get("ended") else "not ended"
         iterations = counted(row.about.get("iterations", 0), "iteration")
-        out.print(f"{iterations}, {state}: {row.about.get('goal', '')}", soft_wrap=True)
+        out.print(f"{iterations}, {state}: {row.about.get('goal', '')}")
     out.print()
 
 
@@ -144,10 +143,10 @@ def _gateway(out: Console, rows: Sequence[GatewayUse]) -> None:
     show(out, made)
     cuts = sum(row.cuts for row in rows)
     out.print()
-    out.print(f"{counted(len(rows), 'conversation')} of a gateway, {counted(cuts, 'cut')}", soft_wrap=True)
+    out.print(f"{counted(len(rows), 'conversation')} of a gateway, {counted(cuts, 'cut')}")
     for row in rows:
         if row.regret.get("calls"):
-            out.print(f"{row.id}: {_regret(row.regret, 'tokens')}", style="yellow", soft_wrap=True)
+            out.print(f"{row.id}: {_regret(row.regret, 'tokens')}", style="yellow")
 
 
 def _when(at: float) -> str:
@@ -170,7 +169,6 @@ def _recent(out: Console, found: Overview) -> None:
         f"{counted(len(found.recent), 'recent session')}: peak {_percent(found.peak)} of the current window,"
         f" {found.warned:,} crossed the warning line, {counted(found.total('compactions'), 'compaction')},"
         f" {counted(found.total('sub_ticks'), 'sub-tick')}, {counted(found.total('overflows'), 'overflow')}",
-        soft_wrap=True,
     )
 
 

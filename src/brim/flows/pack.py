@@ -183,7 +183,7 @@ class Briefing:
             while (tokens := meter.count(page.prompt.text)) > most:
                 used, least = page.prompt.receipt.used, len(task.teaching)
                 if used <= least:
-                    raise _refusal(tokens, most, "tokens", "use a model with a bigger window")
+                    raise _refusal(tokens, most)
                 # A little less than in proportion, since tokens are not spread evenly.
                 page = self._page(max(least, used * most // tokens * 99 // 100))
         receipt = {
@@ -363,10 +363,10 @@ def _text(step: StepRecord, limit: int) -> tuple[str, bool]:
     return f"{step.title}\n{body}", body != output
 
 
-def _refusal(needed: int, available: int, unit: str, advice: str) -> DoesNotFit:
+def _refusal(needed: int, available: int) -> DoesNotFit:
     return DoesNotFit(
-        f"the teaching notes take {needed:,} {unit} and the pack may take {available:,}. They are never truncated:"
-        f" {advice}, or shorten them by {needed - available:,}",
+        f"the teaching notes take {needed:,} tokens and the pack may take {available:,}. They are never truncated:"
+        f" use a model with a bigger window, or shorten them by {needed - available:,}",
         needed=needed,
         available=available,
         parts={"teaching_notes": needed},

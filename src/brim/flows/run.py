@@ -214,8 +214,8 @@ def _run_step(
     """Run a step and return its outcome; the caller writes the receipt."""
     begun = clock()
     stage = step.values.get("stage") or ""
-    receipt: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": flow}
-    receipt |= {"step_id": step.id, "agent": step.agent}
+    receipt: dict[str, Any] = {"version": VERSION, "engine": ENGINE, "flow": flow, "profile": settings.profile}
+    receipt |= {"step_id": step.id, "agent": step.agent, "stage": stage or None}
     event: dict[str, Any] = {}
     chosen, reply, status, problem = None, None, None, ""
     try:

@@ -30,8 +30,6 @@ SWARM = "SWARM_"
 """The prefix of Flow Studio's variables; its budgets are accepted."""
 _SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """Name endings of variables that contain secrets; settings only refer to such variables by name."""
-_OTHERS = ("BRIM_CHROMIUM", VARIABLE)
-"""Variables that are not settings: the browser that renders the images in the docs, and the trusted folders."""
 
 
 def load(
@@ -229,7 +227,7 @@ def _from_environ(environ: Mapping[str, str]) -> tuple[dict[str, Value], list[st
     flat: dict[str, Value] = {}
     warnings: list[str] = []
     for variable in sorted(environ):
-        if not variable.startswith((PREFIX, SWARM)) or not environ[variable] or variable in _OTHERS:
+        if not variable.startswith((PREFIX, SWARM)) or not environ[variable] or variable == VARIABLE:
             continue
         if variable.endswith(_SECRETS) and "__" not in variable:
             continue

@@ -89,7 +89,7 @@ _LOOP["tool_limit"] = "session.tool_limit"
 class Resolved:
     """The settings of a profile, a flow and a step."""
 
-    __slots__ = ("_bounded", "_layers", "_logged", "flow", "profile", "step")
+    __slots__ = ("_layers", "_logged", "flow", "profile", "step")
 
     def __init__(
         self,
@@ -99,7 +99,6 @@ class Resolved:
     ) -> None:
         self._layers = layers
         self._logged = logged
-        self._bounded: tuple[dict[str, Value], tuple[tuple[str, str], ...]] | None = None
         self.profile, self.flow, self.step = place
 
     def under(self, values: Values) -> Resolved:
@@ -206,11 +205,9 @@ class Resolved:
 
     def _budgets(self) -> tuple[dict[str, Value], tuple[tuple[str, str], ...]]:
         """Return the three budgets within their bounds, and the warnings by key."""
-        if self._bounded is None:
-            bounds = self._found("bounds").value
-            self._bounded = bounded(self._found(TOTAL), self._found(RECENT), self._found(OLDER), bounds)
-            self.log(*(warning for _, warning in self._bounded[1]))
-        return self._bounded
+        found = bounded(self._found(TOTAL), self._found(RECENT), self._found(OLDER), self._found("bounds").value)
+        self.log(*(warning for _, warning in found[1]))
+        return found
 
     def window(self) -> Window | None:
         """Return the window, or `None` if neither its size nor a model is set.
@@ -224,7 +221,7 @@ class Resolved:
         size, model = self["window.size"], self.value("model")
         options = {name: self.value(f"window.{name}") for name in _WINDOW}
         try:
-            bound = None if model is None else _known_window(model)
+            bound = _known_window(model)
             if size.value is not None:
                 if bound is None or bound >= size.value or size.origin != "profile":
                     return Window(size.value, **options)
@@ -266,11 +263,8 @@ class Resolved:
         An estimating meter counts upper bounds.
         """
         model, other = self.value("model"), self.value("unknown_model")
-        try:
+        if not self._is_unknown(model):
             return meter_for(None, model)
-        except UnknownName:
-            if other == _ERROR:
-                raise
         self.log(f"the model {model!r} is not in the catalogue, so brim counts with the meter {other!r}")
         # A rule of thumb is used as is: whoever names it wants its figure.
         return meter_named(other) if other in UNITS else meter_for(None, other)
@@ -324,7 +318,7 @@ class Resolved:
 
     def _window_warnings(self) -> Iterator[str]:
         size, model = self["window.size"], self.value("model")
-        bound = None if model is None else _known_window(model)
+        bound = _known_window(model)
         if bound is not None and size.value is not None and bound < size.value:
             yield _over_model(size, model, bound)
         if self.limits_history() and (warning := self.too_wide()):
@@ -731,8 +725,8 @@ class Resolved:
         return replace(window, limit=self.within_margin(window.budget, meter))
 
 
-def _known_window(model: str) -> int | None:
-    """Return the window of a model in the catalogue, or `None`."""
+def _known_window(model: str | None) -> int | None:
+    """Return the window of a model in the catalogue; `None` if it is unknown, or if there is no model."""
     row = lookup(model)
     return None if row is None else row.window or row.max_input
 
