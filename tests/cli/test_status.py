@@ -84,6 +84,24 @@ def test_the_store_is_the_one_named_that_of_the_settings_or_the_one_here(brim, h
     assert brim("status").out.startswith("session far\n")
 
 
+@pytest.mark.parametrize(("end", "state"), [("goal", "ended: goal"), ("iteration", "not ended")])
+def test_a_loop_is_shown_with_its_iterations_and_how_it_ended(brim, store, end, state):
+    from brim.sessions.loop import Step
+
+    loop = library.Loop(
+        goal="Port it.",
+        act=lambda tick: Step(messages=turn(1)[1:], end=end),
+        window=window(),
+        meter="o200k_base",
+        store=store,
+        id="port",
+    )
+    loop.run(ticks=1)
+    lines = brim("status").out.splitlines()
+    assert lines[0] == "loop port"
+    assert lines[2] == f"1 iteration, {state}: Port it."
+
+
 def test_an_empty_store_and_an_unknown_session_are_reported(brim, store):
     assert "There are no sessions yet" in brim("status").out
     assert brim("status", "--line").out == "no sessions\n"

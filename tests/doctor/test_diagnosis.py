@@ -67,6 +67,9 @@ def test_a_marker_late_in_a_long_flow_is_expected_and_to_be_reviewed(project):
         "1 of 1 packs contain [CONTEXT_TRUNCATED]; up to 10 steps were left out, as expected late in a long flow"
         in note.seen
     )
+    assert note.do == "Read the receipts of 30-fixer."
+    many = found(project(BUILD), *(receipt(i, i - 9, size=10_000) for i in range(30, 35)))
+    assert many["truncation notes to review"].do == "Read the receipts of 30-fixer, 31-fixer, 32-fixer and 2 more."
 
 
 @pytest.mark.requirement("S2.36")

@@ -38,6 +38,8 @@ def test_a_file_of_sections_has_its_own_budget_and_may_not_fit():
         file.write("meter: chars\nbudget: 5\nsections: [{name: a, content: 0123456789a, priority: required}]\n")
     verdict = check_files(("prompts/d.yaml",))[0][0]
     assert (verdict.count, verdict.budget, verdict.ok, verdict.unit) == (11, 5, False, "chars")
+    verdict = check_files(("prompts/d.yaml",), budget=3, model="gpt-5")[0][0]
+    assert (verdict.count > 3, verdict.ok, verdict.unit, verdict.meter) == (True, False, "tokens", "o200k_base")
 
 
 @pytest.mark.usefixtures("prompts")

@@ -206,6 +206,9 @@ def test_a_window_in_tokens_holds_beside_the_budget_in_characters(tmp_path):
     assert count == pack.receipt["used_tokens"] <= pack.receipt["window_tokens"] == 5_000
     assert count > 3_500
     assert pack.text.startswith(TEACHING)
+    roomy = Curator(config(tmp_path, text.replace("size: 6000, reserve: 1000", "size: 60000"))).prepare(STEP, chinese)
+    filled = text.replace("size: 6000, reserve: 1000", f"size: {roomy.receipt['used_tokens']}")
+    assert Curator(config(tmp_path, filled)).prepare(STEP, chinese).text == roomy.text
     small = Curator(config(tmp_path, "model: gpt-4o\nwindow: {size: 1000}\n"))
     with pytest.raises(DoesNotFit, match=r"take \d,\d\d\d tokens and the pack may take 1,000\. .* bigger window"):
         small.prepare({"id": "x", "task": "語言模型" * 500}, chinese)

@@ -147,6 +147,16 @@ def test_two_steps_never_share_a_receipt_and_that_is_seen_before_any_runs(tmp_pa
     assert model.asked == []
 
 
+@pytest.mark.parametrize("artifacts", ["docs/x.md", [7], None])
+def test_artifacts_must_be_a_list_of_paths(tmp_path, artifacts):
+    """Each letter of "docs/x.md" was listed as a file of an earlier flow."""
+    config, name = flow_of(str(project(tmp_path)))
+    with pytest.raises(InvalidValue, match="artifacts must be a list of strings"):
+        run_flow(config, name, Scripted([]), artifacts=artifacts)
+    with pytest.raises(InvalidValue, match="artifacts must be a list of strings"):
+        brim.Curator(config, flow=name).prepare("0", [], artifacts)
+
+
 @pytest.mark.requirement("S0.18")
 def test_a_report_tells_how_near_prompts_came_what_they_lost_and_what_was_refused():
     def event(text, budget):

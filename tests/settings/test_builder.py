@@ -61,6 +61,22 @@ def test_without_budgets_a_history_has_the_window(project):
     assert project("model: gpt-5\n").resolve().fit_messages(steps(3)).budget == brim.Window.of("gpt-5").budget
 
 
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [("gpt-5", 16_384), ("gpt-4", 8_192), ("input-only", 6_000), ("window-only", 7_000)],
+)
+def test_the_window_of_a_profile_is_limited_to_that_of_the_model(project, monkeypatch, model, size):
+    (project.root / "brim.models.yaml").write_text(
+        "models:\n  input-only: {max_input: 6000}\n  window-only: {window: 7000}\n"
+    )
+    monkeypatch.chdir(project.root)
+    settings = project(f"model: {model}\nunknown_model: chars/4\n").resolve(profile="forge")
+    assert settings.window().size == size
+    assert bool(settings.warnings) == (size < 16_384)
+    own = project(f"model: {model}\nunknown_model: chars/4\nwindow: {{size: 20000}}\n").resolve()
+    assert own.window().size == 20_000, "someone chose it for this server"
+
+
 def test_what_is_asked_stands_in_for_the_settings(project):
     settings = project(FLOW).resolve()
     assert settings.fit_messages(steps(100), budget=5_000).budget == 5_000

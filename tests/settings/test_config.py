@@ -156,6 +156,14 @@ def test_the_users_file_is_below_the_projects(project, tmp_path):
         assert settings["meter"].where.endswith("brim.yaml:2")
 
 
+def test_a_profile_of_the_project_replaces_the_users_of_the_same_name(project, tmp_path):
+    (tmp_path / "brim").mkdir()
+    (tmp_path / "brim" / "brim.yaml").write_text("profiles: {deep: {model: gpt-4}, mine: {meter: chars}}\n")
+    config = project("profiles: {deep: {model: gpt-5}}\n", environ={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert config.resolve(profile="deep").value("model") == "gpt-5"
+    assert config.resolve(profile="mine").value("meter") == "chars"
+
+
 @pytest.mark.requirement("S2.21")
 @pytest.mark.parametrize(
     ("flow", "profile"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from operator import itemgetter
 from typing import Annotated
 
@@ -19,19 +19,6 @@ from brim.files.text_files import FileMatch, expand, texts
 from brim.meter import DEFAULT, BaseMeter, meter
 from brim.meter.adapters import exact_count_advice
 from brim.meter.base import measured
-
-
-@dataclass(slots=True)
-class _Tally:
-    """The counts of files."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    upper: int = 0
-    skipped: list[str] = field(default_factory=list)
-
-    @property
-    def total(self) -> int:
-        return sum(self.counts.values())
 
 
 def run(
@@ -70,15 +57,16 @@ def run(
         return
     found = expand(files or [STDIN])
     scale = meter(name or DEFAULT)
-    tally = _tally(scale, found)
+    counts, upper, skipped = _tally(scale, found)
+    total = sum(counts.values())
     if json:
-        rows = [{"path": path, "count": count} for path, count in tally.counts.items()]
-        head = {"total": tally.total, "upper": tally.upper, "unit": scale.unit, "meter": scale.name}
-        emit({**head, "exact": scale.exact, "files": rows, "skipped": tally.skipped})
+        rows = [{"path": path, "count": count} for path, count in counts.items()]
+        head = {"total": total, "upper": upper, "unit": scale.unit, "meter": scale.name}
+        emit({**head, "exact": scale.exact, "files": rows, "skipped": skipped})
         return
-    if len(tally.counts) > 1:
+    if len(counts) > 1:
         made = table(scale.unit, "file", numbers=(scale.unit,), wide=("file",))
-        ordered = sorted(tally.counts.items(), key=itemgetter(1), reverse=True)
+        ordered = sorted(counts.items(), key=itemgetter(1), reverse=True)
         for path, count in ordered[:MOST_ROWS]:
             made.add_row(f"{count:,}", path)
         if rest := ordered[MOST_ROWS:]:
@@ -87,11 +75,11 @@ def run(
             )
         show(console(), made)
         print()
-    within = "" if len(tally.counts) == 1 else f" in {counted(len(tally.counts), 'file')}"
-    skipped = f"; skipped {counted(len(tally.skipped), 'file')}: not text" if tally.skipped else ""
-    total = _total(tally.total, tally.upper, scale.unit, exact=scale.exact)
-    print(f"{total}{within} ({measured(scale.name, exact=scale.exact)}){skipped}")
-    _advise(tally.total, tally.upper, name)
+    within = "" if len(counts) == 1 else f" in {counted(len(counts), 'file')}"
+    left = f"; skipped {counted(len(skipped), 'file')}: not text" if skipped else ""
+    size = _total(total, upper, scale.unit, exact=scale.exact)
+    print(f"{size}{within} ({measured(scale.name, exact=scale.exact)}){left}")
+    _advise(total, upper, name)
 
 
 def _advise(total: int, upper: int, name: str | None) -> None:
@@ -130,13 +118,14 @@ def _count_request(files: list[str], name: str | None, *, json: bool) -> None:
     _advise(found.total, found.upper, name or found.meter)
 
 
-def _tally(scale: BaseMeter, found: list[FileMatch]) -> _Tally:
-    tally = _Tally()
+def _tally(scale: BaseMeter, found: list[FileMatch]) -> tuple[dict[str, int], int, list[str]]:
+    """Return the counts of files, the upper bound of their sum, and the files that were skipped."""
+    counts, upper, skipped = dict[str, int](), 0, list[str]()
     for read in texts(found):
         path = STDIN_SHOWN if read.path == STDIN else read.path
         if read.text is None:
-            tally.skipped.append(path)
+            skipped.append(path)
             continue
-        tally.counts[path] = scale.count(read.text)
-        tally.upper += tally.counts[path] if scale.exact else scale.upper(read.text)
-    return tally
+        counts[path] = scale.count(read.text)
+        upper += counts[path] if scale.exact else scale.upper(read.text)
+    return counts, upper, skipped

@@ -138,7 +138,9 @@ def diagnose(
         runs.setdefault(step.flow, []).append(step)
     found = list(_settings_findings(config, profile, runs))
     for flow, steps in runs.items():
-        found += _run_findings(_Run(config, profile, flow, sorted(steps, key=lambda step: step.total)))
+        run = _Run(config, profile, flow, sorted(steps, key=lambda step: step.total))
+        for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny):
+            found += check(run)
     return sorted(dict.fromkeys(found), key=lambda finding: finding.level != "wrong")
 
 
@@ -324,12 +326,6 @@ class _Run:
         names = {step.step_id for step in losing}
         alone = len(names) == 1 and any(step.step_id not in names for step in self.steps)
         return self._resolve(step=names.pop()) if alone and names <= self._ids else self.settings
-
-
-def _run_findings(run: _Run) -> Iterator[Finding]:
-    """Yield the findings about the receipts of one flow."""
-    for check in (_left_out, _cut, _one_large, _notes, _loader, _tiny):
-        yield from check(run)
 
 
 def _left_out(run: _Run) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from typing import Any
 from brim.errors import BrimError, DoesNotFit, InvalidType, InvalidValue, ModelError
 from brim.flows.codebase import MOST_FILES, Codebase, File, read_codebase
 from brim.flows.pack import Briefing, CuratorChoice, Pack
-from brim.flows.step_record import StepRecord, Task, records, task_of
+from brim.flows.step_record import StepRecord, Task, records, task_of, texts
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
 from brim.receipts.section import Section
 from brim.sections.fit import fit
@@ -94,7 +94,7 @@ class Curator:
         Raises:
             DoesNotFit: the teaching notes alone are bigger than the budget or the window.
             UnknownName: the flow has no such step.
-            InvalidValue: the step or the history is invalid.
+            InvalidValue: the step, the history or the artifacts are invalid.
         """
         task = self._task(step)
         past = records(history)
@@ -110,7 +110,7 @@ class Curator:
             settings=settings,
             choice=self._choice(task, past, settings, codebase),
             place=self._place(task.id),
-            artifacts=tuple(artifacts),
+            artifacts=texts("artifacts", artifacts),
         ).pack(**about)
 
     def _task(self, step: Any) -> Task:

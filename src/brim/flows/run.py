@@ -14,12 +14,12 @@ from functools import partial
 from time import monotonic
 from typing import Any, Literal
 
-from brim.errors import DoesNotFit, InvalidType, InvalidValue, ModelError, SourceError, UnknownName, check_choice
+from brim.errors import DoesNotFit, InvalidValue, ModelError, SourceError, UnknownName, check_choice
 from brim.files.text_digest import text_digest
 from brim.flows.curator import Curator, complete_within
 from brim.flows.pack import ENGINE, VERSION, Pack
 from brim.flows.receipts import read_step_receipt, receipt_paths, remove_receipts, write_step_receipt
-from brim.flows.step_record import StepRecord
+from brim.flows.step_record import StepRecord, texts
 from brim.history.compact.secrets import redact
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
 from brim.settings import load_config
@@ -119,8 +119,7 @@ def run_flow(
         InvalidValue: the receipts of two steps would have the same file.
         SourceError: a receipt cannot be written.
     """
-    if isinstance(artifacts, str) or not all(isinstance(path, str) for path in artifacts):
-        raise InvalidType("artifacts", artifacts, "a list of paths")
+    artifacts = texts("artifacts", artifacts)
     curated = Curator(config, flow=flow, profile=profile, model=curator, root=root, run_base=run_base, clock=clock)
     steps = config.flow(flow).steps
     base = None if run_base is None else os.fspath(run_base)

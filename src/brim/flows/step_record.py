@@ -38,7 +38,7 @@ class StepRecord:
                 raise InvalidType(f"history: {name}", getattr(self, name), "a string")
         if not self.step_id:
             raise InvalidValue("history: step_id", "", "a non-empty string")
-        object.__setattr__(self, "artifacts", _texts("history: artifacts", self.artifacts))
+        object.__setattr__(self, "artifacts", texts("history: artifacts", self.artifacts))
 
     @property
     def title(self) -> str:
@@ -146,13 +146,13 @@ def task_of(step: Any) -> Task:
         raise InvalidType("step: teaching_notes", notes, f"a mapping with {', '.join(NOTES)}")
     _check_keys("step: teaching_notes: a key", notes, NOTES)
     task = values.get("task") or values.get("prompt")
-    texts = (values.get("role"), values.get("description"), task, values.get("teaching_note"))
+    parts = (values.get("role"), values.get("description"), task, values.get("teaching_note"))
     return Task(
         id=str(name),
         agent=agent if isinstance(agent, str) else "",
-        text="\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip()),
+        text="\n\n".join(text.strip() for text in parts if isinstance(text, str) and text.strip()),
         notes={
-            key: (note.strip(),) if isinstance(note, str) else _texts(f"step: teaching_notes.{key}", note)
+            key: (note.strip(),) if isinstance(note, str) else texts(f"step: teaching_notes.{key}", note)
             for key in NOTES
             if (note := notes.get(key))
         },
@@ -165,7 +165,12 @@ def _check_keys(place: str, values: Mapping[str, Any], known: Sequence[str]) -> 
         check_choice(place, key, known)
 
 
-def _texts(place: str, value: Any) -> tuple[str, ...]:
+def texts(place: str, value: Any) -> tuple[str, ...]:
+    """Return a list of strings as a tuple.
+
+    Raises:
+        InvalidType: it is not a list of strings.
+    """
     if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
         raise InvalidType(place, value, "a list of strings")
     return tuple(value)
