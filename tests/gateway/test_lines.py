@@ -42,6 +42,12 @@ EVENTS = {
         "cut      TEAM talk gpt-5: 48,213 -> 39,870 of 41,000 tokens, 12 messages dropped or shortened, cut 3 of this"
         " conversation (window 48,000 from an overflow error)",
     ),
+    "below a rejected prompt": (  # The window may be known or not.
+        "cut",
+        {**SIZES, "reason": "ceiling", "cut": 0},
+        "cut      TEAM talk gpt-5: 48,213 -> 39,870 of 41,000 tokens, 12 messages dropped or shortened (kept below the"
+        " size of a rejected prompt)",
+    ),
     "over": (
         "over",
         {**SIZES, "used_tokens": 48_213, "reason": "setting"},

@@ -109,7 +109,7 @@ def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
         assert post(url, asked(LONG), x_brim_session_id=name)[0] == 200
     (cut,) = [event for event in seen if event.name == "cut"]
     assert (cut.fields["reason"], cut.session.split(".")[1]) == ("ceiling", "two")
-    assert "lowered after an overflow error" in line_of(cut)
+    assert "kept below the size of a rejected prompt" in line_of(cut)
 
 
 def test_the_line_of_a_cut_names_the_agent_that_asks_for_a_summary(gateway, upstream):

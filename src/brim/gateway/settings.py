@@ -106,8 +106,8 @@ class GatewaySettings:
         if self.upstream_messages_key is not None and self.upstream_messages is None:
             raise InvalidValue("gateway.upstream_messages_key", HIDDEN, "null while gateway.upstream_messages is null")
         if self.upstream_key is not None and self.base("messages") != self.upstream and self.key("messages") is None:
-            expected = "set: upstream_key is only sent to gateway.upstream, and upstream_messages is another host"
-            raise InvalidValue("gateway.upstream_messages_key", None, expected)
+            why = "upstream_key is only sent to gateway.upstream, and gateway.upstream_messages is another host"
+            raise InvalidValue("gateway.upstream_messages_key", None, "the NAME of an environment variable", why)
         for path in self.paths or ():
             if not is_pattern(path):
                 raise InvalidValue("gateway.paths", path, EXPECTED)

@@ -128,7 +128,6 @@ SOURCES = {
     "server": "the model server",
     "catalogue": "the catalogue",
     "header": "the header x-brim-budget",
-    "ceiling": "a setting or the catalogue, lowered after an overflow error without numbers",
 }
 """The sources of a known window."""
 
@@ -233,7 +232,7 @@ class Activity:
         }
 
     def source(self, fitted: FittedBody) -> str:
-        """Return the source of the window, one of `SOURCES`; empty if the window is unknown."""
+        """Return the source of the window; `ceiling` if a rejected size limits the prompt, empty if nothing does."""
         planned, model = fitted.planned, fitted.parsed.model
         if planned is None or planned.room is None:
             return ""

@@ -154,6 +154,8 @@ def _sizes(fields: Mapping[str, Any]) -> str:
 def _why(fields: Mapping[str, Any]) -> str:
     if not fields["reason"]:
         return ""
+    if fields["reason"] == "ceiling":
+        return " (kept below the size of a rejected prompt)"
     return f" (window {fields['window_tokens']:,} from {SOURCES[fields['reason']]})"
 
 
