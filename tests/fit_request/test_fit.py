@@ -256,6 +256,9 @@ def test_tools_that_the_history_calls_stay_and_the_best_for_the_question():
     assert 4 < len(names) < 60
     assert [entry.id for entry in request.receipt.part("tools").kept] == names
     assert request.used == M.count_messages(request.messages, request.tools) <= 800
+    assert request.receipt.part("tools").reason == f"the {len(names)} of 60 tools that are called or the most relevant"
+    called = brim.fit_request(messages=messages, tools=tools, budget=140, keep_tools="relevant", meter=M)
+    assert called.receipt.part("tools").reason == "it needs at least 58 tokens, and fewer were left"
     everything = brim.fit_request(messages=messages, tools=tools, budget=800_000, keep_tools="relevant", meter=M)
     assert everything.tools == tools
     assert [entry.id for entry in everything.receipt.part("tools").kept] == [each["function"]["name"] for each in tools]

@@ -88,6 +88,10 @@ REFUSED = {
     "nothing": (["close"], "closed the connection before it answered"),
     "half": ([whole(b"12345678", JSON)[:-4], "close"], "broke off its answer"),
     "half a chunk": ([chunked(b'{"a": 1}')[:-8], "close"], "broke off its answer"),
+    "half of a gzip": (
+        [whole(gzip.compress(b"12345678"), JSON, "Content-Encoding: gzip")[:-4], "close"],
+        "it closed the connection, or sent invalid HTTP",
+    ),
     "no gzip": ([whole(b"{}", JSON, "Content-Encoding: gzip")], "its gzip content cannot be decoded"),
     "an unknown coding": ([whole(b"{}", JSON, "Content-Encoding: x-own")], "in an unknown way"),
 }

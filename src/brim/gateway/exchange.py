@@ -120,7 +120,7 @@ class Exchange:
             await self._state.learned((parsed.model, self._owner))
             if parsed.request is None:
                 raise SourceError("the body", parsed.problem)
-            return await self._state.work(self._planned_and_fitted, parsed)
+            return await self._state.work(lambda: fit(self._planned(parsed), self._state.conversations))
         except HttpProblem:
             raise
         except (InvalidValue, SourceError) as error:  # It may be a new feature of the provider.
@@ -130,9 +130,6 @@ class Exchange:
             log_error(self._admitted.id, error, LOG)
             refusal = HttpProblem(503, "the gateway could not fit this request; it was not sent", headers=_LATER)
             return await self._faulty(parsed, policy, "fault", error, refusal)
-
-    def _planned_and_fitted(self, parsed: Parsed) -> FittedBody:
-        return fit(self._planned(parsed), self._state.conversations)
 
     async def _faulty(
         self, parsed: Parsed, policy: str, why: str, error: Exception, refusal: HttpProblem

@@ -13,7 +13,6 @@ from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.settings import GatewaySettings, RequestRule
-from brim.meter import BaseMeter
 from brim.meter.catalogue import fold, spellings
 from brim.meter.window import answer_room
 from brim.sessions.conversations import Conversations
@@ -57,18 +56,13 @@ class Planned:
     """The meter and the budget."""
 
     @property
-    def scale(self) -> BaseMeter:
-        """The meter."""
-        return self.engine.scale
-
-    @property
     def room(self) -> Room | None:
         """The budget; `None` if the window of the model is unknown."""
         return self.engine.room
 
     def method(self, made: FittedRequest) -> str:
         """Return how a request was counted: `exact`, `calibrated` by reported usage, or `estimate`."""
-        if self.scale.exact and made.exact:
+        if self.engine.scale.exact and made.exact:
             return "exact"
         return "calibrated" if made.correction else "estimate"
 
@@ -250,7 +244,7 @@ def doubt(parsed: Parsed, planned: Planned, *, answer_counts: bool) -> str | Non
     room = planned.room
     if room is None or planned.policy == WARN:
         return None
-    most = parsed.most_tokens(planned.scale)
+    most = parsed.most_tokens(planned.engine.scale)
     if most is None:
         return "; the tokens of its images and files are unknown"
     fits = room.fits

@@ -30,5 +30,3 @@ class Request:
 
 
 KeepTools = Literal["all", "relevant"]
-PAGES = ("user", "system")
-"""The messages of a request that sections can belong to."""

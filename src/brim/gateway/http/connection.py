@@ -77,8 +77,7 @@ class ClientConnection:
 
     async def answer(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a complete answer."""
-        kept = [(name, value) for name, value in headers if name != "content-length"]
-        await self.head(status, [*kept, ("content-length", str(len(body)))])
+        await self.head(status, [*headers, ("content-length", str(len(body)))])
         await self.end(body)
 
     async def watched(self, work: Awaitable[T]) -> T:

@@ -68,9 +68,10 @@ class GatewayMetrics(Metrics):
         self.requests.labels(route, self.label(model), outcome).inc()
 
     def sized(self, fitted: FittedBody) -> None:
-        """Record the window of a request, and what was cut from it."""
-        self.repeated(fitted)
+        """Record the window of a request, what was cut from it, and the calls in it that repeat what a cut removed."""
         where = (fitted.parsed.route, self.label(fitted.parsed.label))
+        if fitted.request is not None and fitted.request.regret[0]:
+            self.regret(*fitted.request.regret, where[1])
         if fitted.planned is not None and fitted.planned.room is not None:
             self.window.labels(where[1]).set(fitted.planned.room.window)
         if fitted.edits:
@@ -82,11 +83,6 @@ class GatewayMetrics(Metrics):
         label = self.label(fitted.parsed.label)
         for kind in ("input", "output", "cached", "written"):
             self.usage.labels(fitted.parsed.route, label, kind).inc(getattr(usage, kind) or 0)
-
-    def repeated(self, fitted: FittedBody) -> None:
-        """Count the calls in a request that the agent repeated because of a cut."""
-        if fitted.request is not None and fitted.request.regret[0]:
-            self.regret(*fitted.request.regret, self.label(fitted.parsed.label))
 
     def shrunk(self, last: FittedBody, again: FittedBody) -> None:
         """Count what a retried request lost compared with the first attempt."""

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from time import perf_counter
 from typing import Any
 
 from brim.gateway.client.body import json_value
@@ -61,8 +60,6 @@ class Sent:
     """Whether a longer form of the request was rejected."""
     overhead: float
     """Seconds until the request was sent for the first time."""
-    came: float = field(default_factory=perf_counter)
-    """When the head of its answer arrived."""
 
     @property
     def status(self) -> int:

@@ -10,6 +10,7 @@ import asyncio
 import io
 import ssl
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -31,6 +32,8 @@ from brim.hosts import is_loopback
 
 CONNECT_SECONDS = 10.0
 """Seconds for opening a connection, including name resolution and TLS."""
+_JSON_SECONDS = 3.0
+"""Seconds in which a server must answer a question of the gateway's own."""
 _IDLE = 4.0
 """Seconds that an idle connection is kept: shorter than on servers, so that none is used while the server closes it."""
 _MOST_STALE = 100
@@ -79,14 +82,14 @@ class UpstreamAnswer:
         except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
             raise HttpProblem(502, f"upstream broke off its answer: {_why_broken(error, self.coding)}") from None
 
-    async def read_all(self, most: int | None = None) -> bytes:
-        """Return the body, or its start as soon as that is longer than `most` bytes (16 MiB).
+    async def read_all(self) -> bytes:
+        """Return the body, or its start as soon as that is longer than `MOST_READ`.
 
         Raises:
             HttpProblem: upstream broke off, or was silent for too long.
         """
-        pieces, size, most = [], 0, MOST_READ if most is None else most
-        while size <= most and (piece := await self.read()):
+        pieces, size = [], 0
+        while size <= MOST_READ and (piece := await self.read()):
             pieces.append(piece)
             size += len(piece)
         return b"".join(pieces)
@@ -100,8 +103,8 @@ class UpstreamClient:
     """The connections to model servers."""
 
     def __init__(self) -> None:
-        self._proxies: dict[str, str | None] = {}
-        """The proxy of each server."""
+        self._proxy = lru_cache(proxy_for)
+        """Returns the proxy of a server; reading the environment takes most of a millisecond."""
         self._open: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -125,7 +128,7 @@ class UpstreamClient:
                     headers=CIMultiDict([(name, _sendable(value)) for name, value in headers]),
                     data=io.BytesIO(body) if body is not None and len(body) > TOO_LARGE_BYTES_BODY else body,
                     allow_redirects=False,
-                    proxy=self.proxy(url),
+                    proxy=self._proxy("/".join(url.split("/", 3)[:3])),
                     timeout=aiohttp.ClientTimeout(connect=connecting, sock_connect=connecting, sock_read=timeout),
                 )
         except aiohttp.ConnectionTimeoutError:
@@ -140,24 +143,17 @@ class UpstreamClient:
             raise HttpProblem(502, refusal)
         return answer
 
-    async def get_json(self, url: str, headers: Headers, timeout: float = 3) -> tuple[int, Any]:
+    async def get_json(self, url: str, headers: Headers) -> tuple[int, Any]:
         """Return the status of an answer and its JSON; `None` if it is not JSON.
 
         Raises:
             HttpProblem: upstream cannot be reached, breaks off, or does not answer in time.
         """
-        answer = await self.send("GET", url, headers, None, timeout)
+        answer = await self.send("GET", url, headers, None, _JSON_SECONDS)
         try:
             return answer.status, json_value(await answer.read_all())
         finally:
             answer.close()
-
-    def proxy(self, url: str) -> str | None:
-        """Return the proxy for a URL; `None` if it is called directly."""
-        server = "/".join(url.split("/", 3)[:3])
-        if server not in self._proxies:
-            self._proxies[server] = proxy_for(server)
-        return self._proxies[server]
 
     def _session(self) -> aiohttp.ClientSession:
         if self._open is None:
@@ -254,7 +250,7 @@ def _why_unreachable(error: Exception) -> str:
 
 
 def _why_broken(error: Exception, coding: str) -> str:
-    if coding != "identity" and "decode" in str(error).lower():
+    if "decode" in str(error).lower():
         return f"its {coding} content cannot be decoded"
     return "it closed the connection, or sent invalid HTTP"
 
