@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+from types import SimpleNamespace
 
 import anthropic
 import openai
@@ -119,6 +120,13 @@ def parsed(route, raw, path="/v1/x"):
 def metric(app, name, **labels):
     """Return the value of a metric of a gateway."""
     return app.state.metrics.registry.get_sample_value(name, labels) or 0
+
+
+def seen_by(app):
+    """Return a list to which a gateway adds its events."""
+    seen = []
+    app.state.activity.observers.append(SimpleNamespace(observe=seen.append))
+    return seen
 
 
 def asked(messages, **more):

@@ -19,17 +19,6 @@ SHORT = asked(conversation(1))
 SECRET = "sk-canary-4f1c9a77"
 
 
-def raw(url, head, body=b""):
-    """Send bytes as they are, and return the status and the bytes of the answer."""
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as link:
-        link.sendall(head + f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
-        answer = b""
-        while piece := link.recv(65_536):
-            answer += piece
-    return int(answer.split(b" ", 2)[1]), answer
-
-
 @pytest.fixture
 def locked(gateway, monkeypatch):
     monkeypatch.setenv("CLIENT_KEY", "correct horse")
@@ -179,8 +168,8 @@ def test_a_foreign_host_or_page_is_refused(gateway, upstream):
     assert len(upstream.bodies) == 1
     named, _ = gateway(hosts=("brim.internal",))
     assert post(named, SHORT, host="brim.internal")[0] == 200
-    two = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil\r\n"
-    assert raw(url, two, SHORT)[0] == 400
+    two = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil\r\nConnection: close\r\n"
+    assert answers(url, two + b"Content-Length: %d\r\n\r\n" % len(SHORT) + SHORT)[0][0] == 400
 
 
 def bombs(size=36_000_000):
@@ -251,9 +240,6 @@ def test_a_secret_in_the_settings_is_not_repeated_by_the_error():
     with pytest.raises(InvalidValue) as caught:
         GatewaySettings(upstream="http://127.0.0.1:1/v1", upstream_key="sk-12345-abc")
     assert "sk-12345" not in str(caught.value)
-    with pytest.raises(InvalidValue) as caught:
-        GatewaySettings(upstream="http://user:hunter2@127.0.0.1/v1")
-    assert "hunter2" not in str(caught.value)
 
 
 def test_the_gateway_does_not_start_without_the_variable_of_a_key(gateway, monkeypatch):

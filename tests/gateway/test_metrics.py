@@ -11,7 +11,7 @@ from brim.gateway.client.parsed import parse
 from brim.gateway.report.activity import GatewayMetrics
 from brim.gateway.report.lines import line_of
 from gateway.attacks import KEY_SHAPES
-from gateway.conftest import admitted, asked, call, conversation, get, post
+from gateway.conftest import admitted, asked, call, conversation, get, post, seen_by
 from gateway.raw_server import raw_upstream
 from gateway.scripted import played
 from gateway.test_overflow import OPENAI
@@ -75,8 +75,7 @@ def test_the_name_of_a_model_is_short_and_plain_and_holds_no_key():
 
 def test_a_cut_that_is_held_is_no_new_cut(gateway, upstream):
     url, app = gateway()
-    seen = []
-    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    seen = seen_by(app)
     for turns in range(40, 50):
         assert post(url, asked(conversation(turns)), x_brim_session_id="talk")[0] == 200
     found = metrics(url)
@@ -89,8 +88,7 @@ def test_a_cut_that_is_held_is_no_new_cut(gateway, upstream):
 
 def test_a_request_that_is_too_long_is_refused_with_its_numbers(gateway, upstream):
     url, app = gateway(policy="refuse")
-    seen = []
-    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    seen = seen_by(app)
     assert post(url, asked(LONG))[0] == 400
     assert metrics(url)['brim_refusals_total{model="gpt-4o",reason="too_long",route="chat"}'] == 1
     (event,) = seen
@@ -100,8 +98,7 @@ def test_a_request_that_is_too_long_is_refused_with_its_numbers(gateway, upstrea
 
 def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
     url, app = gateway(window=None)
-    seen = []
-    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    seen = seen_by(app)
     message = "Your input exceeds the context window of this model. Please adjust your input and try again."
     upstream.script = [(400, {"error": {"message": message, "code": "context_length_exceeded"}})]
     upstream.window = 1_500
@@ -114,8 +111,7 @@ def test_after_a_refusal_without_numbers_a_cut_says_so(gateway, upstream):
 
 def test_the_line_of_a_cut_names_the_agent_that_asks_for_a_summary(gateway, upstream):
     url, app = gateway()
-    seen = []
-    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    seen = seen_by(app)
     asks = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM."
     assert (
         post(url, asked([*LONG, {"role": "assistant", "content": "Well."}, {"role": "user", "content": asks}]))[0]
@@ -172,10 +168,7 @@ def test_upstream_is_asked_seldom_whether_it_is_there(gateway, upstream):
 
 def test_errors_of_upstream_have_a_metric_and_a_line(gateway, upstream):
     url, app = gateway()
-    lines = []
-    app.state.activity.observers.append(
-        Seen(lambda event: lines.append(line_of(event)[9:]) if event.name == "upstream_error" else None)
-    )
+    seen = seen_by(app)
     for status in (429, 500, 529, 404):
         upstream.script.append((status, {"error": {"type": "some_error", "message": "Not now."}}))
         assert post(url, asked(LONG[:1]), x_brim_session_id="talk")[0] == status
@@ -186,19 +179,13 @@ def test_errors_of_upstream_have_a_metric_and_a_line(gateway, upstream):
         if name.startswith(f"brim_upstream_errors_total{{{where}")
     }
     assert reasons == {"429": 1, "500": 1, "529": 1}
+    lines = [line_of(event)[9:] for event in seen if event.name == "upstream_error"]
     assert [line.split(": ", 1)[1] for line in lines] == [f"upstream answered {each}" for each in (429, 500, 529)]
     assert lines[0].startswith("upstream ")
     assert app.state.activity.summary()["upstream_errors"] == 3
     url, _ = gateway(upstream="http://127.0.0.1:9/v1")
     assert post(url, asked(LONG[:1]))[0] == 502
     assert metrics(url)['brim_upstream_errors_total{model="gpt-4o",reason="upstream",route="chat"}'] == 1
-
-
-class Seen:
-    """An observer that calls a function."""
-
-    def __init__(self, call):
-        self.observe = call
 
 
 EVENTS = [(b"content-type", b"text/event-stream")]
@@ -224,8 +211,7 @@ HALF = b'data: {"choices":[{"delta":{"content":"Half"}}]}\n\n'
 )
 def test_an_error_in_a_stream_is_one_of_upstream(gateway, steps, reason, said):
     with played(gateway, (200, EVENTS, steps)) as (url, _, app):
-        lines = []
-        app.state.activity.observers.append(Seen(lines.append))
+        lines = seen_by(app)
         assert post(url, asked(LONG[:1], stream=True))[0] == 200
         found = {name: value for name, value in metrics(url).items() if name.startswith("brim_upstream_errors_total{")}
     told = [line_of(event).split(": ", 1)[1] for event in lines if event.name == "upstream_error"]
@@ -260,8 +246,7 @@ def test_a_refused_request_of_another_path_is_not_counted_as_a_chat(gateway, ups
 
 def test_a_shorter_answer_is_told_and_a_refusal_that_confirms_the_window_teaches_nothing(gateway, upstream):
     url, app = gateway()
-    upstream.words, seen = OPENAI, []
-    app.state.activity.observers.append(type("Seen", (), {"observe": staticmethod(seen.append)}))
+    upstream.words, seen = OPENAI, seen_by(app)
     body = asked([{"role": "user", "content": "hello " * 600}], max_tokens=900)
     assert post(url, body)[1].get("x-brim-retried") == "1"
     lines = [line_of(event) for event in seen if event.name in ("overflow", "window_learned")]

@@ -82,7 +82,6 @@ def test_clients_with_different_keys_of_their_own_share_no_conversation(url, gat
         assert len({row["id"] for row in rows}) == 6
     with open_store(url) as store:
         assert len(store.sessions()) == 6
-        assert len(store.sessions()) == 6
     status, _, body = get(address, "/brim/status")
     assert (status, body.count(b'"id"')) == (200, 6)
 

@@ -7,7 +7,7 @@ import pytest
 from brim.cli import main
 from brim.errors import InvalidValue
 from brim.gateway.settings import GatewaySettings
-from gateway.conftest import asked, call, conversation, get, post
+from gateway.conftest import asked, call, conversation, get, post, seen_by
 from gateway.scripted import JSON, Scripted, played
 from model_server import running
 
@@ -77,8 +77,7 @@ def test_the_settings_list_other_paths_and_the_clients_own_key_reaches_all(gatew
 def test_a_refused_path_is_counted_and_told_by_its_reason(gateway, upstream, monkeypatch):
     monkeypatch.setenv("MODEL_KEY", HERE)
     url, app = gateway(upstream_key="MODEL_KEY")
-    seen = []
-    app.state.activity.observers.append(type("Seen", (), {"observe": lambda _, event: seen.append(event)})())
+    seen = seen_by(app)
     status, _, body = get(url, "/v1/files")
     assert (status, json.loads(body)["error"]["code"]) == (403, "path_not_allowed")
     assert [event.fields["reason"] for event in seen if event.name == "refused"] == ["path"]
@@ -129,9 +128,6 @@ def test_a_key_that_would_go_to_two_hosts_is_refused_with_what_to_set():
         GatewaySettings(**both, upstream_key="MODEL_KEY")
     with pytest.raises(InvalidValue, match="while gateway.upstream_messages is null"):
         GatewaySettings(upstream=both["upstream"], upstream_messages_key="MODEL_KEY")
-    with pytest.raises(InvalidValue) as caught:
-        GatewaySettings(**both, upstream_key="MODEL_KEY", upstream_messages_key="sk-12345-abc")
-    assert "sk-12345" not in str(caught.value)
 
 
 def test_the_check_asks_each_upstream_with_its_own_key(tmp_path, monkeypatch, capsys):

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import threading
-import urllib.error
 import urllib.request
 
 import pytest
@@ -13,6 +12,7 @@ from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.gateway.upstream.answer import _usage_at_end as usage_at_end
 from brim.wire.overflow import is_overflow
+from gateway import conftest
 from model_server import running
 from provider_server import ProviderServer
 
@@ -47,14 +47,7 @@ def started():
 
 
 def post(url, path, body, **headers):
-    """Return the status, the headers and the bytes of an answer."""
-    told = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    asked = urllib.request.Request(url + path, json.dumps(body).encode(), told)
-    try:
-        with urllib.request.urlopen(asked, timeout=30) as answer:
-            return answer.status, answer.headers, answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers, error.read()
+    return conftest.post(url, json.dumps(body).encode(), path, **headers)
 
 
 def body(route, rounds, words=40):

@@ -1,6 +1,5 @@
 """`brim gateway` as a process: it starts from options alone, checks itself, reloads its settings, and drains."""
 
-import http.client
 import json
 import os
 import signal
@@ -13,7 +12,7 @@ import time
 import pytest
 
 from brim.cli import main
-from gateway.conftest import asked, conversation, post
+from gateway.conftest import asked, conversation, get, post
 
 
 @pytest.fixture
@@ -51,28 +50,17 @@ def served(served_model, upstream, tmp_path):
         process.stderr.close()
 
 
-def get(url, path):
-    host, port = url.removeprefix("http://").split(":")
-    link = http.client.HTTPConnection(host, int(port), timeout=10)
-    try:
-        link.request("GET", path)
-        answer = link.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        link.close()
-
-
 @pytest.mark.slow
 def test_it_starts_reloads_its_settings_and_drains(served, upstream, tmp_path):
     (tmp_path / "brim.yaml").write_text("gateway: {policy: fit}\n")
     url, process = served("--window", "1000")
     assert post(url, asked(conversation(60)))[0] == 200
-    assert get(url, "/healthz") == (200, '{"status": "ok"}')
+    assert get(url, "/healthz")[::2] == (200, b'{"status": "ok"}')
     assert get(url, "/readyz")[0] == 200
-    status, page = get(url, "/metrics")
+    status, _, page = get(url, "/metrics")
     assert status == 200
-    assert 'brim_requests_total{model="gpt-4o",outcome="ok",route="chat"} 1' in page
-    assert "brim_input_tokens_count" in page
+    assert b'brim_requests_total{model="gpt-4o",outcome="ok",route="chat"} 1' in page
+    assert b"brim_input_tokens_count" in page
 
     (tmp_path / "brim.yaml").write_text("gateway: {policy: refuse}\n")
     process.send_signal(signal.SIGHUP)
