@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.settings import RequestRule
 from gateway.conftest import asked, conversation, get, parsed, post
-from model_server import completion
 
 LONG, SHORT = conversation(60), conversation(1)
 
@@ -124,26 +123,38 @@ def test_the_v1_path_of_azure_is_fitted(gateway, upstream, served_model):
 
 
 STATE = {
-    "previous_response_id": "resp_1",
-    "conversation": "conv_1",
-    "prompt": {"id": "pmpt_1"},
-    "thread": {"type": "continue", "id": "t"},
-    "cachedContent": "cachedContents/1",
-    "promptVariables": {"a": {"text": "b"}},
+    "/v1/chat/completions": {},
+    "/v1/responses": {
+        "previous_response_id": "resp_1",
+        "conversation": {"id": "conv_1"},
+        "prompt": {"id": "pmpt_1"},
+    },
+    "/v1/messages": {"thread": {"type": "continue", "id": "t"}},
+    "/v1beta/models/gemini-3-pro:generateContent": {
+        "cachedContent": "cachedContents/1",
+        "cached_content": "cachedContents/1",
+        "previous_interaction_id": "v1_1",
+    },
+    "/model/amazon.nova-pro/converse": {"promptVariables": {"a": {"text": "b"}}},
 }
+"""Fields by which a request goes on from what the provider has, by the path that knows them."""
+STATELESS = {"thread": {"type": "create"}, "prompt": "a plain text", "previous_response_id": None, "conversation": None}
 
 
-@pytest.mark.parametrize("key", STATE)
-def test_state_that_chat_completions_does_not_know_is_a_field_like_others(gateway, upstream, key):
+@pytest.mark.parametrize("path", STATE)
+def test_state_of_a_provider_is_passed_on_and_a_field_like_others_elsewhere(gateway, upstream, path):
     url, _ = gateway(policy="refuse")
-    assert post(url, asked(LONG, **{key: STATE[key]}))[0] == 400
-    status, headers, _ = post(url, asked(SHORT, **{key: STATE[key]}))
-    assert (status, headers.get("x-brim-passthrough")) == (200, None)
-    body = {"model": "gpt-4o", "input": LONG, key: STATE[key]}
-    passed = key in ("previous_response_id", "conversation", "prompt")
-    upstream.script = [(200, completion("responses", {}, 9))]
-    status, headers, _ = post(url, json.dumps(body).encode(), "/v1/responses")
-    assert (status, headers.get("x-brim-passthrough")) == ((200, "partial") if passed else (400, None))
+    text = "hello " * 3_000
+    said = {"contents": [{"parts": [{"text": text}]}], "input": text}
+    said["messages"] = [{"role": "user", "content": [{"text": text}] if "converse" in path else text}]
+    key = {"/v1/responses": "input", "/v1beta/models/gemini-3-pro:generateContent": "contents"}.get(path, "messages")
+    known = [(name, value) for fields in STATE.values() for name, value in fields.items()]
+    for name, value in (*known, *STATELESS.items()):
+        partial = (name, value) in STATE[path].items()
+        body = json.dumps({"model": "gpt-4o", key: said[key], name: value}).encode()
+        status, headers, _ = post(url, body, path)
+        assert headers.get("x-brim-passthrough") == ("partial" if partial else None), name
+        assert partial or status == 400, name
 
 
 SPELLINGS = ("gpt-5", "GPT-5", " gpt-5", "gpt-5 ", "openai/gpt-5", "OpenAI/GPT-5", "ｇｐｔ-5", "ＧＰＴ－５", "gpt-5-2025-08-07", "models/gpt-5")  # fmt: skip

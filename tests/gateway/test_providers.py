@@ -130,14 +130,6 @@ def test_the_own_key_is_sent_as_each_provider_takes_it(started, monkeypatch):
     assert "k-client" not in str(upstream.headers)
 
 
-def test_a_cached_content_is_passed_on(started):
-    upstream, _, gateway = started()
-    given = {**body("gemini", 2), "cachedContent": "cachedContents/abc"}
-    _, headers, _ = post(gateway, PATHS["gemini"][0], given)
-    assert headers["x-brim-passthrough"] == "partial"
-    assert len(upstream.bodies) == 1
-
-
 @pytest.mark.parametrize("route", PATHS)
 def test_a_stream_without_events_is_passed_on_as_it_comes(started, route):
     """Gemini's stream without `alt=sse` is a JSON array; a client saw nothing of it before it was complete."""

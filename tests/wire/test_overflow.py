@@ -404,6 +404,10 @@ WITH_ANSWER = {
     "a limit alone": ("maximum context length is 1,025 tokens", (1_025, None, None)),
     "qwen": ("Range of input length should be [1, 129024]", (129_024, None, None)),
     "minimax": ("invalid params, context window exceeds limit (2013)", (None, None, None)),
+    "text-generation-inference": (
+        "`inputs` must have less than 4096 tokens. Given: 5000",
+        (4_096, 5_000, None),
+    ),
     "xai, flat": (
         "maximum context length is 256000 tokens, but the request has 300000 tokens",
         (256_000, 300_000, None),
@@ -418,6 +422,30 @@ def test_the_numbers_of_a_refusal_are_told_apart_by_the_words_around_them(messag
     assert is_overflow(
         {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps(said(message))}}}
     )
+
+
+ALONE = (
+    *({"error": {"code": code, "message": "no"}} for code in (
+        "context_length_exceeded", "context_window_exceeded", "exceed_context_size_error", "request_too_large",
+        "model_max_prompt_tokens_exceeded", "request_body_too_large_after_decoding", "string_above_max_length",
+    )),
+    {"type": "message", "content": [], "stop_reason": "model_context_window_exceeded"},
+    *map(said, (
+        "the request exceeds the available context size, try increasing it",
+        "Too many input tokens.",
+        "The prompt is too large for this context window.",
+        "The input exceeds the maximum number of tokens allowed.",
+        "The prompt is beyond the maximum context length.",
+        "The prompt is longer than the model's context length.",
+        "The prompt is over the maximum sequence length.",
+    )),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ALONE)
+def test_a_code_or_a_phrase_without_numbers_is_enough(error):
+    found = is_overflow(error)
+    assert (found.limit, found.sent, found.reply) == (None, None, None)
 
 
 NOT_THE_PROMPT = (
