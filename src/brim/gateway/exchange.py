@@ -237,4 +237,4 @@ class Exchange:
         room = fitted.planned.room if fitted.planned is not None else None
         before = room.window if room is not None else None
         if size is not None and size != before:
-            self._state.activity.learned(fitted, size, before, "refusal")
+            self._state.activity.learned(fitted, size, before)

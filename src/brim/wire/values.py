@@ -17,15 +17,12 @@ def plain(raw: Any) -> Any:
         return raw
     dump = getattr(raw, "model_dump", None) or getattr(raw, "to_dict", None)
     if isinstance(raw, type) or not callable(dump):
-        return {each.name: getattr(raw, each.name) for each in fields(raw)} if _is_record(raw) else raw
+        is_record = is_dataclass(raw) and not isinstance(raw, type)
+        return {each.name: getattr(raw, each.name) for each in fields(raw)} if is_record else raw
     try:
         return dump(exclude_unset=True)
     except TypeError:  # Another method of the same name.
         return dump()
-
-
-def _is_record(raw: Any) -> bool:
-    return is_dataclass(raw) and not isinstance(raw, type)
 
 
 def encoded(data: Any) -> str:

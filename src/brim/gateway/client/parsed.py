@@ -64,11 +64,6 @@ class Parsed:
     """Keys that must not be part of a name: the client's and the gateway's."""
 
     @property
-    def text(self) -> str:
-        """The body as text."""
-        return self.body.decode()
-
-    @property
     def format(self) -> Format:
         """The format of its messages."""
         return FORMATS[self.route]
@@ -89,7 +84,7 @@ class Parsed:
 
         `None` if it has images or files, whose tokens are not in the text.
         """
-        text = self.text
+        text = self.body.decode()
         return None if _FILES.search(text) else scale.upper(text)
 
     def input(self, *, pin: tuple[str, ...] = (), owner: tuple[str, ...] = ()) -> RequestInput:

@@ -171,9 +171,9 @@ class Activity:
         }
         self._tell("overflow", again or last, fields)
 
-    def learned(self, fitted: FittedBody, window: int, before: int | None, source: str) -> None:
-        """Record that the window of a model was learned."""
-        fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": source}
+    def learned(self, fitted: FittedBody, window: int, before: int | None) -> None:
+        """Record that the window of a model was learned from a rejection."""
+        fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": "refusal"}
         self._emit("window_learned", fitted.parsed.admitted, fields, fitted.parsed.label)
 
     def upstream_error(self, fitted: FittedBody, reason: str, error: str = "") -> None:
