@@ -213,7 +213,8 @@ def test_bad_lines_are_counted_and_listed_and_the_audit_goes_on(tmp_path):
     assert [each["line"] for each in values["records"]["named"]] == [2, 4, 5]
     assert values["recorded"]["unreadable"] == 1
     assert values["recorded"]["named"][0]["line"] == 7
-    assert "role" in values["recorded"]["named"][0]["problem"]
+    assert values["recorded"]["named"][0]["problem"].startswith("messages[0] role must be one of 'system'")
+    assert "nobody" not in json.dumps(values), "a report has no text of the recording"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class Comparison:
         try:
             recorded = self._recorded = self._take(step)
         except (InvalidValue, RecursionError) as error:
-            totals.name(place, str(error) or "it is nested too deeply")
+            totals.name(place, _problem(error))
             self._recorded = None
             return
         continued, self._attached = self._attached == recorded.attached, recorded.attached
@@ -132,6 +132,11 @@ class Comparison:
         if cost is not None:
             self._totals.count(scope, cost=cost, priced_requests=1)
         return cost
+
+
+def _problem(error: InvalidValue | RecursionError) -> str:
+    """Return what is wrong with a request, without the invalid value: a report has no text of the recording."""
+    return f"{error.place} must be {error.expected}" if isinstance(error, InvalidValue) else "it is nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)

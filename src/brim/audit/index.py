@@ -75,7 +75,7 @@ def scanned(recording: Recording, file: int, progress: Callable[[int], None]) ->
         try:
             problem = record.problem or _add(result, file, record, last)
         except Exception as error:  # A record from a stranger must not end the audit.
-            problem = f"it cannot be read: {type(error).__name__}: {error}"
+            problem = f"it cannot be read: {type(error).__name__}"
         if problem:
             result.bad += 1
             if len(result.named) < NAMED:

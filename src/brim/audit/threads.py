@@ -93,7 +93,7 @@ class ConversationThreads:
                 elif item.request is not None:
                     self._request(item, item.request, place)
             except Exception as error:  # A record from a stranger must not end the audit.
-                self._problem(place, f"it cannot be read: {type(error).__name__}: {error}")
+                self._problem(place, f"it cannot be read: {type(error).__name__}")
         if self._session is not None:
             log, reader = self._session
             for step in log.rest():
