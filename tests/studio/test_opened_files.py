@@ -7,8 +7,7 @@ import pytest
 
 import brim
 from audit import traces
-from brim.receipts.capture import Capture
-from brim.studio import lab_source, prompt_source
+from brim.studio import lab_source
 from brim.studio.views import cache, prompt, search, sessions, timeline
 
 MAKERS = {maker.__name__: maker for makers in traces.ALL.values() for maker in makers}
@@ -151,6 +150,8 @@ def test_the_receipt_of_a_whole_request_opens_and_is_fitted_at_any_budget(worksp
     told = prompt.prompt(workspace, session)
     assert sum(row["units"] for row in told["rows"] if row["sent"]) == made.used == told["used"]
     assert {"rules", "documents"} <= {row["role"] for row in told["rows"]}
+    assert told["replayable"], "the page had no button for the lab"
+    assert json.loads(prompt.prompt_body(workspace, session)["body"]) == made.body
     source = lab_source.opened(workspace, f"session:{session}")
     for budget in (500, 900, 2_000):
         found, due = source.fit(budget).receipt, brim.fit_request(**given, budget=budget).receipt
@@ -207,7 +208,12 @@ def test_words_are_found_over_all_sources(workspace, tmp_path):
     assert sessions.sessions(workspace, text="claude")["found"] == 1
 
 
-def test_the_meter_that_a_receipt_of_a_stranger_names_is_never_a_file(tmp_path):
+def test_a_file_that_a_receipt_names_as_its_meter_is_not_opened(workspace, tmp_path):
     (tmp_path / "own.json").write_text("{}")
-    given = Capture(budget=10, meter=str(tmp_path / "own.json"), model="gpt-5", options={})
-    assert prompt_source._meter(given).model == "gpt-5"
+    receipt = brim.fit([brim.Section("plan", "Do it. " * 99)], budget=50, model="gpt-5", capture=True).receipt.to_dict()
+    receipt["capture"] |= {"meter": str(tmp_path / "own.json"), "model": None}
+    path = tmp_path / "receipt.json"
+    path.write_text(json.dumps(receipt))
+    session = opened(workspace, path).sessions[0]
+    assert prompt.prompt(workspace, session)["rows"][0]["text"].startswith("Do it.")
+    assert lab_source.opened(workspace, f"prompt:{session}@1").fit(40).receipt.used <= 40

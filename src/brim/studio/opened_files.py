@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from threading import Lock, Thread
 from typing import Any
 
@@ -19,6 +20,7 @@ from brim.audit.threads import ConversationThreads, RecordReader
 from brim.audit.trace import Place
 from brim.errors import BrimError, SourceError
 from brim.files.text_files import FileMatch
+from brim.meter import DEFAULT, is_file
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
@@ -237,4 +239,13 @@ def _receipt(recording: Recording) -> Receipt | None:
             return None
     if not isinstance(values, dict) or not isinstance(values.get("parts"), list):
         return None
-    return Receipt.from_dict(values)
+    return receipt_of(values)
+
+
+def receipt_of(values: Mapping[str, Any]) -> Receipt:
+    """Return a receipt. It may come from a stranger, so a file that it names as its meter is not opened."""
+    receipt = Receipt.from_dict(values)
+    given = receipt.capture
+    if given is None or given.meter is None or not is_file(given.meter):
+        return receipt
+    return replace(receipt, capture=replace(given, meter=None if given.model else DEFAULT))

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from typing import Any, Literal, TypeVar, cast
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter import DEFAULT, BaseMeter, catalogue, meter
+from brim.meter import DEFAULT, BaseMeter, catalogue, meter, meter_for
 from brim.receipts.capture import Capture
 from brim.receipts.receipt import Receipt
 from brim.requests.replay import replay
@@ -17,6 +17,7 @@ from brim.sessions.log.cut_record import unfolded
 from brim.sessions.session_step import prompt_body
 from brim.store.base import LogEntry
 from brim.store.store import Store
+from brim.studio.opened_files import receipt_of
 from brim.studio.prompt_index import SessionPrompts
 from brim.studio.workspace import Workspace
 from brim.wire import Format
@@ -65,6 +66,11 @@ class PromptSource:
         """Its size, and the source of the number."""
         size: dict[str, Any] = self.prompts.rows[self.step - 1]["size"]
         return size
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether its texts were kept, so that it can be fitted again."""
+        return self.kind == "recorded" or (self.receipt is not None and self.receipt.capture is not None)
 
     def capture(self) -> Capture:
         """Return the input of this prompt, with its tools and system prompt, to be fitted at another budget.
@@ -125,15 +131,15 @@ def opened_prompt(workspace: Workspace, session: str, step: str | None = None) -
 
 def _fill_captured(source: PromptSource, body: Mapping[str, Any]) -> None:
     """Add the content of the receipt."""
-    receipt = source.receipt = Receipt.from_dict(body["receipt"])
+    receipt = source.receipt = receipt_of(body["receipt"])
     given = receipt.capture
     if given is not None and given.kind == "sections":
-        source.kind, source.meter = "sections", _meter(given)
+        source.kind, source.meter = "sections", meter_for(given.meter, given.model)
         source.texts = replay(given, budget=receipt.budget).texts
     elif given is not None and given.kind == "messages" and given.messages is not None:
         source.format = cast("Format", str(given.options["format"]))
         source.messages, source.tools, source.system = given.messages, given.tools, given.system
-        source.meter, source.model = _meter(given), source.model or given.model
+        source.meter, source.model = meter_for(given.meter, given.model), source.model or given.model
         source.kind, source.sent = "sent", unfolded(body["sent"], given.messages)
 
 
@@ -153,13 +159,6 @@ def _messages_before(store: Store, source: PromptSource) -> list[LogEntry]:
     """Return the entries of the messages before a prompt."""
     entries = store.entries(source.session, kinds=["message"], limit=source.entry.number)
     return [entry for entry in entries if entry.number < source.entry.number]
-
-
-def _meter(given: Capture) -> BaseMeter:
-    from brim.meter import is_file, meter_for
-
-    # A receipt may come from a stranger: the meter that it names is never opened as a file.
-    return meter_for(None if given.meter is not None and is_file(given.meter) else given.meter, given.model)
 
 
 def meter_of(model: str | None) -> BaseMeter:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from brim.errors import InvalidType
+from brim.requests.replay import replay
 from brim.store.store import Store
 from brim.studio.prompt_index import USAGE
 from brim.studio.prompt_rows import PromptRows
@@ -49,7 +49,7 @@ def _shown(workspace: Workspace, source: PromptSource) -> dict[str, Any]:
         "cost_usd": row["cost_usd"],
         "rows": PromptRows(source).rows(),
         "answer": _answer(workspace.store_of(session), source),
-        "replayable": source.kind != "sums",
+        "replayable": source.has_texts,
     }
 
 
@@ -65,7 +65,7 @@ def prompt_body(workspace: Workspace, session: str, step: str | None = None) -> 
         texts = "\n\n".join(source.texts.values())
         body: dict[str, Any] = {"model": source.model, "messages": [{"role": "user", "content": texts}]}
     elif source.kind == "sums":
-        raise InvalidType("prompt", source.step, "a step with texts: a session with capture=True records them")
+        body = replay(source.capture(), budget=int(source.body["budget"])).body
     else:
         keys = wire(source.format)
         body = keys.body([raw for _, raw in source.sent], tools=source.tools, model=source.model)

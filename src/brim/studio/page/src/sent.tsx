@@ -28,7 +28,7 @@ export function Sent({ loaded, colours }: { loaded: Loaded; colours: Map<string,
   return (
     <>
       <Ribbon runs={runsOf(loaded.rows)} used={loaded.used ?? 0} budget={loaded.budget ?? 0} unit={loaded.unit} colours={colours} />
-      {loaded.kind === "sums" && <NoTexts />}
+      {!loaded.replayable && <NoTexts />}
       <section class="split prompt">
         <Parts loaded={loaded} colours={colours} />
         <aside>
