@@ -6,7 +6,7 @@ import { copyFile, mkdir } from "node:fs/promises";
 const out = "../static";
 await mkdir(out, { recursive: true });
 await build({
-  entryPoints: { studio: "src/main.tsx" },
+  entryPoints: [{ in: "src/main.tsx", out: "studio" }, { in: "src/style.css", out: "studio" }],
   outdir: out,
   bundle: true,
   minify: true,

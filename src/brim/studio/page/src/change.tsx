@@ -1,5 +1,5 @@
 // A change of a setting: its diff, saving and undo.
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { changed, post } from "./api";
 import { Problem, shown } from "./parts";
@@ -12,20 +12,10 @@ export interface Layer {
   step: string | null;
 }
 
-export const PROJECT: Layer = { profile: null, flow: null, step: null };
+export type Change = ReturnType<typeof useChange>;
 
-export interface Change {
-  plan: Signal<Plan | null>;
-  said: Signal<string | null>;
-  wrong: Signal<string | null>;
-  /** Plans a change of a setting and shows its diff; null removes the setting. */
-  look: (key: string, value: string | null) => Promise<void>;
-  save: () => Promise<void>;
-  undo: () => Promise<void>;
-}
-
-export function useChange(layer: Layer = PROJECT): Change {
-  const plan: Change["plan"] = useSignal(null);
+export function useChange(layer: Layer = { profile: null, flow: null, step: null }) {
+  const plan = useSignal<Plan | null>(null);
   const said = useSignal<string | null>(null);
   const wrong = useSignal<string | null>(null);
   const tried = (asked: Promise<void>) => asked.catch((error: Error) => void (wrong.value = error.message));
@@ -38,7 +28,8 @@ export function useChange(layer: Layer = PROJECT): Change {
     plan,
     said,
     wrong,
-    look(key, value) {
+    /** Plans a change of a setting and shows its diff; null removes the setting. */
+    look(key: string, value: string | null) {
       clear();
       return tried(post<Plan>("plan", { key, value, ...layer }).then((made) => void (made.changed ? (plan.value = made) : (said.value = "It already has this value."))));
     },

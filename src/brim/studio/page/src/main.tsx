@@ -5,11 +5,10 @@ import { changed, get } from "./api";
 import { Lab } from "./lab";
 import { follow, OpenButton, OpenPanel, takeDrops } from "./open";
 import { Problem } from "./parts";
-import { go, link, screen, SCREENS, SESSION } from "./route";
+import { go, link, screen, SCREENS } from "./route";
 import { Session } from "./session";
 import { Sessions } from "./sessions";
 import { Settings } from "./settings";
-import "./style.css";
 
 /** Milliseconds between two looks at what is new. */
 const EVERY = 4000;
@@ -34,13 +33,13 @@ function search(): void {
 
 function Studio() {
   const View = VIEWS[screen.value];
-  const here = [...SCREENS, SESSION].find((each) => each.name === screen.value);
+  const here = SCREENS.find((each) => each.name === (screen.value === "session" ? "sessions" : screen.value));
   useEffect(() => {
     document.title = `${here?.title ?? "Not found"} · brim studio`;
     if (!LIVE.includes(screen.value)) return;
     const timer = setInterval(() => document.visibilityState === "visible" && (changed.value += 1), EVERY);
     return () => clearInterval(timer);
-  }, [here]);
+  }, [screen.value]);
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
@@ -53,7 +52,7 @@ function Studio() {
         </a>
         <nav class="rail" aria-label="Screens">
           {SCREENS.map((each) => (
-            <a key={each.name} href={each.name === screen.value ? location.hash || "#/sessions" : link(each.name)} title={each.about} aria-current={screen.value === each.name || (each.name === "sessions" && screen.value === "session") ? "page" : undefined}>
+            <a key={each.name} href={each.name === screen.value ? location.hash || "#/sessions" : link(each.name)} title={each.about} aria-current={each === here ? "page" : undefined}>
               {each.title}
             </a>
           ))}

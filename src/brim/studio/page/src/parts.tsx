@@ -55,16 +55,6 @@ export function Problem({ text }: { text: string }) {
   );
 }
 
-/** A screen that could not be loaded, with its heading. */
-export function Failed({ title, text }: { title: string; text: string }) {
-  return (
-    <>
-      <Head title={title} />
-      <Problem text={text} />
-    </>
-  );
-}
-
 /** The most rows of a list that are drawn at once; a button draws the others. */
 const FEW = 300;
 
@@ -101,14 +91,5 @@ export function Waiting() {
     <p class="waiting" role="status">
       Loading…
     </p>
-  );
-}
-
-export function Bar({ part, whole, colour }: { part: number; whole: number; colour?: string }) {
-  const percent = Math.min(100, (100 * part) / Math.max(1, whole));
-  return (
-    <span class="bar" aria-hidden="true">
-      <span style={{ width: `${percent}%`, background: colour ?? "var(--water)" }} />
-    </span>
   );
 }

@@ -14,7 +14,6 @@ export const SCREENS: readonly Screen[] = [
   { name: "lab", title: "Lab", about: "Change the budget, and see what is kept, what is left out, and at which budget it returns." },
   { name: "settings", title: "Settings", about: "All settings with their origin, for the project, a flow or a step." },
 ];
-export const SESSION: Screen = { name: "session", title: "Session", about: "The steps of a session: what was sent at each, what was left out, and why." };
 
 const hash = signal(location.hash);
 addEventListener("hashchange", () => (hash.value = location.hash));

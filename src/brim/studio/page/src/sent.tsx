@@ -189,43 +189,41 @@ function Part({ row, i, loaded, at, words, elsewhere }: PartProps) {
   const toggle = () => (open.value = !isOpen);
   const closed = !row.sent && !isOpen;
   return (
-    <>
-      <li class={`part${row.sent ? "" : " out"}${row.taken ? " cut" : ""}${isOpen ? " open" : ""}`} data-part={i} style={{ "--part": at?.colour ?? "var(--glass)" }}>
-        <button class="part-head" data-row aria-expanded={isOpen} onClick={() => toggle()}>
-          <Chip at={at} />
-          <b>{titled(row)}</b>
-          {row.name && <code class="clip">{row.name}</code>}
-          {!["whole", "system prompt", "memory", "summary"].includes(row.state) && <span class={`badge ${row.sent ? "cut" : "dropped"}`}>{row.state}</span>}
-          {closed && <span class="clip soft">{row.text.slice(0, 160)}</span>}
-          <span class="grow" />
-          <span class="num">
-            {n(row.units)}
-            {row.sent && row.was !== null && row.was > row.units && <small> of {n(row.was)}</small>}
-            {!row.sent && <small> not sent</small>}
-          </span>
+    <li class={`part${row.sent ? "" : " out"}${row.taken ? " cut" : ""}${isOpen ? " open" : ""}`} data-part={i} style={{ "--part": at?.colour ?? "var(--glass)" }}>
+      <button class="part-head" data-row aria-expanded={isOpen} onClick={() => toggle()}>
+        <Chip at={at} />
+        <b>{titled(row)}</b>
+        {row.name && <code class="clip">{row.name}</code>}
+        {!["whole", "system prompt", "memory", "summary"].includes(row.state) && <span class={`badge ${row.sent ? "cut" : "dropped"}`}>{row.state}</span>}
+        {closed && <span class="clip soft">{row.text.slice(0, 160)}</span>}
+        <span class="grow" />
+        <span class="num">
+          {n(row.units)}
+          {row.sent && row.was !== null && row.was > row.units && <small> of {n(row.was)}</small>}
+          {!row.sent && <small> not sent</small>}
+        </span>
+      </button>
+      {(isOpen || !row.sent || row.taken) && !closed && (
+        <p class="why">
+          {row.why} {!row.sent && elsewhere(row) && <b>{capital(elsewhere(row))}.</b>}
+        </p>
+      )}
+      {closed ? null : isOpen && row.taken ? (
+        <pre tabIndex={0}>
+          {row.taken.map(([sign, piece], at) => (sign === "-" ? <del key={at}>{piece}</del> : sign === "+" ? <ins key={at}>{piece}</ins> : <span key={at}>{piece}</span>))}
+        </pre>
+      ) : text ? (
+        <pre tabIndex={isOpen ? 0 : undefined} class={isOpen ? "" : "short"}>
+          {words ? <Marked text={text.slice(0, MARKED)} words={words} /> : isOpen ? text : text.slice(0, SHORT)}
+        </pre>
+      ) : null}
+      {isOpen && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
+      {!closed && (long || row.taken) && (
+        <button class="more" onClick={() => toggle()} tabIndex={-1}>
+          {isOpen ? "Show less" : row.taken ? "Show what was removed" : `Show all ${n(text.length)} characters`}
         </button>
-        {(isOpen || !row.sent || row.taken) && !closed && (
-          <p class="why">
-            {row.why} {!row.sent && elsewhere(row) && <b>{capital(elsewhere(row))}.</b>}
-          </p>
-        )}
-        {closed ? null : isOpen && row.taken ? (
-          <pre tabIndex={0}>
-            {row.taken.map(([sign, piece], at) => (sign === "-" ? <del key={at}>{piece}</del> : sign === "+" ? <ins key={at}>{piece}</ins> : <span key={at}>{piece}</span>))}
-          </pre>
-        ) : text ? (
-          <pre tabIndex={isOpen ? 0 : undefined} class={isOpen ? "" : "short"}>
-            {words ? <Marked text={text.slice(0, MARKED)} words={words} /> : isOpen ? text : text.slice(0, SHORT)}
-          </pre>
-        ) : null}
-        {isOpen && (!row.sent || row.taken) && <Keep loaded={loaded} at={i} />}
-        {!closed && (long || row.taken) && (
-          <button class="more" onClick={() => toggle()} tabIndex={-1}>
-            {isOpen ? "Show less" : row.taken ? "Show what was removed" : `Show all ${n(text.length)} characters`}
-          </button>
-        )}
-      </li>
-    </>
+      )}
+    </li>
   );
 }
 

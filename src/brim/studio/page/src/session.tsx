@@ -5,7 +5,7 @@ import { CacheTab } from "./cache";
 import { keys } from "./categories";
 import { CopyAs } from "./copy_as";
 import { LeftOut } from "./left_out";
-import { dollars, Empty, Failed, Head, n, plural, share, Waiting, when } from "./parts";
+import { dollars, Empty, Head, n, plural, Problem, share, Waiting, when } from "./parts";
 import { go, link, params } from "./route";
 import { marksAt, partOf, Sent } from "./sent";
 import { Strip } from "./strip";
@@ -29,7 +29,7 @@ export function Session() {
     <>
       <Title session={session} timeline={timeline} prompt={prompt.value} />
       {timeline && timeline.points.length > 0 && <Strip loaded={timeline} step={at} />}
-      {prompt.problem ? <Failed title="This step cannot be shown" text={prompt.problem} /> : prompt.value ? <Selected loaded={prompt.value} timeline={timeline} /> : <Waiting />}
+      {prompt.problem ? <Problem text={prompt.problem} /> : prompt.value ? <Selected loaded={prompt.value} timeline={timeline} /> : <Waiting />}
     </>
   );
 }

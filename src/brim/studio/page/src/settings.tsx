@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useView } from "./api";
-import { Changed, useChange } from "./change";
+import { type Change, Changed, useChange } from "./change";
 import { Head, n, Problem, shown, Waiting } from "./parts";
 import { go, link, params } from "./route";
 import type { Flows, Setting } from "./types";
@@ -114,7 +114,7 @@ function Layer({ profile, flow, step, flows }: LayerProps) {
 }
 
 /** Every setting: its value, what sets it, and a form to change it. */
-function Keys({ rows, change, flow }: { rows: Setting[]; change: ReturnType<typeof useChange>; flow: string }) {
+function Keys({ rows, change, flow }: { rows: Setting[]; change: Change; flow: string }) {
   const only = useSignal(false);
   const text = params.value.get("text") ?? "";
   const open = params.value.get("key");
@@ -141,7 +141,7 @@ function Keys({ rows, change, flow }: { rows: Setting[]; change: ReturnType<type
   );
 }
 
-function Key({ row, open, change }: { row: Setting; open: boolean; change: ReturnType<typeof useChange> }) {
+function Key({ row, open, change }: { row: Setting; open: boolean; change: Change }) {
   const text = useSignal(written(row.value));
   const box = useRef<HTMLInputElement>(null);
   const chars = row.key.endsWith("_chars") && typeof row.value === "number";

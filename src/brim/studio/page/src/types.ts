@@ -17,15 +17,9 @@ export interface Session {
 
 export interface Point {
   step: number;
-  number: number;
-  at: number | null;
   used: number;
   budget: number;
   categories: Record<string, number>;
-  input: number | null;
-  output: number | null;
-  cached: number | null;
-  cost_usd: number | null;
 }
 
 export interface Mark {

@@ -1,2 +1,0 @@
-// Style sheets are bundled, and say nothing to the code.
-declare module "*.css";
