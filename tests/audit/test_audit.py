@@ -10,6 +10,7 @@ import pytest
 import brim
 from audit import traces
 from brim.audit import Policy, audit
+from brim.audit.report import dollars
 from brim.errors import SourceError
 from brim.meter import catalogue
 
@@ -270,3 +271,26 @@ def test_a_copy_that_is_removed_during_the_audit_is_an_error(tmp_path, monkeypat
 
     with pytest.raises(SourceError, match="packed: the file was removed during the audit"):
         audit([str(packed)], progress=removed)
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (None, "unknown"),
+        (0.0, "$0.00"),
+        (0.1042, "$0.1042"),
+        (1.0, "$1.00"),
+        (-1_234.5, "-$1,234.50"),
+        (-0.5, "-$0.5000"),
+    ],
+)
+def test_a_small_amount_is_shown_with_more_digits(amount, shown):
+    assert dollars(amount) == shown
+
+
+@pytest.mark.parametrize(("kept", "conversations"), [(2, 2), (3, 1)])
+def test_a_request_continues_a_conversation_if_it_shares_more_than_half_of_its_messages(kept, conversations, tmp_path):
+    roles = ("user", "assistant", "user", "assistant")
+    before, now = ([{"role": role, "content": f"{name} {i}"} for i, role in enumerate(roles)] for name in ("a", "b"))
+    bodies = [{"model": MODEL, "messages": messages} for messages in (before, [*before[:kept], *now[kept:]])]
+    assert audit([traces.write(tmp_path / "log", bodies)]).values["recorded"]["conversations"] == conversations

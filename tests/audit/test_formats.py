@@ -107,6 +107,26 @@ def test_a_compacted_session_goes_on_from_its_summary(tmp_path):
     assert shorter["units"] - plain["units"] < 30
 
 
+@pytest.mark.parametrize(
+    ("fields", "illegal"),
+    [
+        ({}, 0),
+        ({"tools": [{"type": "function", "function": {"name": "look"}}]}, 0),
+        ({"tools": [{"name": "look", "input_schema": {"type": "object"}}]}, 1),
+        ({"system": "Be brief."}, 1),
+        ({"top_k": 5}, 1),
+        ({"model": "claude-new"}, 0),
+        ({"model": "claude-new", "max_tokens": 9}, 1),
+    ],
+    ids=str,
+)
+def test_messages_of_texts_alone_are_anthropics_by_the_other_fields_of_the_body(fields, illegal, tmp_path):
+    """Only Anthropic rejects a first message that is not the user's."""
+    messages = [{"role": "assistant", "content": "I do."}, {"role": "user", "content": "Look."}]
+    body = {"model": "one", "messages": messages, **fields}
+    assert audit([traces.write(tmp_path / "log", [body])]).values["recorded"]["illegal"] == illegal
+
+
 def test_a_conversation_that_the_provider_stores_is_counted_as_partial(tmp_path):
     body = {"model": "gpt-5", "previous_response_id": "resp_1", "input": "and now?"}
     recorded = audit([traces.write(tmp_path / "a", [body, *traces.responses_bodies()])]).values["recorded"]

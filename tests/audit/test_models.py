@@ -11,7 +11,10 @@ def test_a_long_prompt_costs_what_long_prompts_cost():
     assert facts.cost(above + 1, 1, written=True) == above * round(dearer.cache_write * 1e6) + round(
         dearer.cached_read * 1e6
     )
-    assert facts.cost(10, 0, written=True) == 10 * round(prices.input * 1e6), "too short to be kept"
+    least = facts.minimum
+    assert facts.cost(least, 0, written=True) == least * round(prices.cache_write * 1e6)
+    assert facts.cost(least - 1, 0, written=True) == (least - 1) * round(prices.input * 1e6), "too short to be kept"
+    assert (facts.cached(least), facts.cached(least - 1)) == (least, 0)
 
 
 def test_an_answer_costs_what_the_prompt_costs_and_its_own_price():
@@ -24,5 +27,7 @@ def test_a_window_that_is_passed_takes_the_place_of_the_catalogue_s():
     assert facts_of("gpt-4o", None).room(1_000) == known.window - 1_000
     assert facts_of("gpt-4o", 5_000).room(1_000) == facts_of("nobody-knows", 5_000).room(1_000) == 4_000
     assert facts_of("nobody-knows", None).room(1_000) is None
+    for options, room in (({"reserve": 2_000}, 3_000), ({"reserve": 500}, 4_000), ({"cap": 0.5}, 2_500)):
+        assert facts_of("nobody-knows", 5_000).room(1_000, Policy(name="own", **options)) == room
     policy = Policy(name="own", window=6_000)
     assert facts_of("nobody-knows", None).room(1_000, policy) == facts_of("gpt-4o", None).room(1_000, policy) == 5_000

@@ -152,7 +152,7 @@ def test_the_receipt_of_a_whole_request_opens_and_is_fitted_at_any_budget(worksp
     assert {"rules", "documents"} <= {row["role"] for row in told["rows"]}
     assert told["replayable"], "the page had no button for the lab"
     assert json.loads(prompt.prompt_body(workspace, session)["body"]) == made.body
-    source = lab_source.opened(workspace, f"session:{session}")
+    source = lab_source.opened(workspace, f"prompt:{session}@1")
     for budget in (500, 900, 2_000):
         found, due = source.fit(budget).receipt, brim.fit_request(**given, budget=budget).receipt
         assert [(part.name, part.used, part.state) for part in found.parts] == [

@@ -14,6 +14,10 @@ from contextlib import contextmanager
 import pytest
 
 from brim.cli import main
+from brim.errors import SourceError
+from brim.studio import server
+from brim.studio.access import StudioAccess
+from brim.studio.workspace import Workspace
 
 
 @contextmanager
@@ -67,9 +71,15 @@ def test_another_address_needs_a_token_and_a_used_port_is_an_error(tmp_path, mon
     assert (
         said == "brim: the studio's token must be the NAME of an environment variable that is set, not 'NOT_SET_AT_ALL'"
     )
+    workspace = Workspace(url="sqlite:///brim.db")
+    workspace.files.new_path()
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert main(["studio", "--port", str(taken.getsockname()[1]), "--no-open"]) == 2
+        port = taken.getsockname()[1]
+        assert main(["studio", "--port", str(port), "--no-open"]) == 2
         assert "cannot listen there" in capsys.readouterr().err
+        with pytest.raises(SourceError):
+            server.run(workspace, StudioAccess(port=port))
+    assert workspace.files.store is None, "the opened files are removed"
 
 
 @pytest.mark.slow

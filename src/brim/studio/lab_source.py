@@ -30,17 +30,15 @@ _RANGE = re.compile(r"messages\[(\d+)(?::(\d+))?\]")
 class LabSource:
     """The input of a fit, which can be fitted at any budget."""
 
-    def __init__(self, id: str, title: str, given: Capture, size: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, given: Capture, size: Mapping[str, Any] | None = None) -> None:
         """Prepare to fit.
 
         Args:
-            id: how requests name it.
-            title: what the page calls it.
             given: the input.
             size: the size of the recorded prompt, as shown on every screen. The lab counts only what it can fit, which
                 excludes parts missing from the log.
         """
-        self.id, self.title, self.size, self.budget = id, title, size, given.budget
+        self.size, self.budget = size, given.budget
         self.kind = "sections" if given.kind == "sections" else "messages"
         self.model = given.model or (given.meter if catalogue.lookup(given.meter) else None)
         self._given = replace(given, stable=None, held=None)
@@ -89,22 +87,22 @@ class LabSource:
 
 
 def opened(workspace: Workspace, source: str) -> LabSource:
-    """Return a source by its id: `prompt:NAME@STEP`, `session:NAME` for the last step, or the sample.
+    """Return a source by its id: `prompt:NAME@STEP`, or the sample.
 
     Raises:
         UnknownName: there is no such source.
         InvalidType: its texts were not kept.
     """
-    kind, _, name = source.partition(":")
-    session, _, step = name.rpartition("@") if kind == "prompt" else (name, "", None)
     if source == SAMPLE:
         return _sample()
-    if kind not in ("prompt", "session"):
+    kind, _, name = source.partition(":")
+    session, _, step = name.rpartition("@")
+    if kind != "prompt":
         raise UnknownName("source for the budget lab", source, [SAMPLE])
 
     def read() -> LabSource:
         prompt = opened_prompt(workspace, session, step)
-        return LabSource(source, f"{session} · step {prompt.step}", prompt.capture(), prompt.size)
+        return LabSource(prompt.capture(), prompt.size)
 
     return workspace.cached(source, session, read)
 
@@ -113,7 +111,7 @@ def opened(workspace: Workspace, source: str) -> LabSource:
 def _sample() -> LabSource:
     sample = sample_receipt().capture
     assert sample is not None
-    return LabSource(SAMPLE, "Sample", sample)
+    return LabSource(sample)
 
 
 def sample_receipt() -> Receipt:

@@ -29,7 +29,6 @@ _MOST_LINES = 4_000
 _WORDS = {
     "it fits whole": "It fits whole.",
     "it always stays": "It is always kept.",
-    "it was dropped": "It was left out.",
 }
 CORRECTION = "correction"
 
@@ -135,7 +134,7 @@ class PromptRows:
         for source in places:
             raw = self._source.messages[source]
             row = self._message(self._read(raw), raw)
-            why = _worded(self._reasons.get(source, "it was dropped"))
+            why = _worded(self._reasons.get(source, "It was left out."))
             yield {**row, "state": "left out", "sent": False, "from": source, "why": why, "units": row["units"]}
 
     def _origin(self, place: int, at: int | None, message: Message, after: int) -> tuple[int | None, str]:

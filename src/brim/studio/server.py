@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -32,13 +33,10 @@ def run(workspace: Workspace, access: StudioAccess, started: Callable[[str], Any
     Raises:
         SourceError: the address cannot be bound.
     """
-    with told_without_text(), listener(access.host, access.port) as bound:
+    with closing(workspace), told_without_text(), listener(access.host, access.port) as bound:
         access = replace(access, port=bound.getsockname()[1])
-        try:
-            server = uvicorn.Server(config(Studio(workspace, access)))
-            asyncio.run(_serve(server, bound, lambda: started(f"{access.address}?token={access.token}")))
-        finally:
-            workspace.close()
+        server = uvicorn.Server(config(Studio(workspace, access)))
+        asyncio.run(_serve(server, bound, lambda: started(f"{access.address}?token={access.token}")))
 
 
 def config(studio: Studio) -> uvicorn.Config:

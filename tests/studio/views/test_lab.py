@@ -15,6 +15,9 @@ from brim.studio.views import lab
 from brim.studio.workspace import Workspace
 from properties import examples
 
+LAST = "prompt:orders-incident@69"
+"""The last step of the demo's session."""
+
 
 @pytest.fixture(scope="module")
 def workspace(served):
@@ -33,7 +36,7 @@ def opened_receipt(folder, receipt):
     path = folder / "receipt.json"
     path.write_text(receipt.to_json())
     workspace = Workspace(url=f"sqlite:///{folder}/none.db")
-    yield workspace, f"session:{workspace.files.open(str(path), wait=60).sessions[0]}"
+    yield workspace, f"prompt:{workspace.files.open(str(path), wait=60).sessions[0]}@1"
     workspace.close()
 
 
@@ -43,7 +46,7 @@ def fresh(source, budget, workspace):
         given = lab_source.sample_receipt().capture
         options = {key: value for key, value in given.options.items() if value is not None}
         return brim.fit(list(given.sections), budget, model=given.model, meter=given.meter, **options).receipt
-    last = workspace.store().entries(source.partition(":")[2], kinds=["prompt"])[-1]
+    last = workspace.store().entries("orders-incident", kinds=["prompt"])[-1]
     given = last.body["receipt"]["capture"]
     told = {"model": given["model"], "meter": given["meter"], "tools": given["tools"], "system": given["system"]}
     summary = [i for i, each in enumerate(given["messages"]) if "CONTEXT_SUMMARY" in str(each["content"])]
@@ -55,7 +58,7 @@ def fresh(source, budget, workspace):
 
 
 @examples(25)
-@given(budget=st.integers(0, 9_000), opened=st.sampled_from([lab_source.SAMPLE, "session:orders-incident"]))
+@given(budget=st.integers(0, 9_000), opened=st.sampled_from([lab_source.SAMPLE, LAST]))
 def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
     told = lab.fit(workspace, opened, str(budget))
     if not told["fits"]:
@@ -71,7 +74,7 @@ def test_every_budget_gives_what_the_library_gives(workspace, budget, opened):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 1_700), ("session:orders-incident", 2_400)])
+@pytest.mark.parametrize(("opened", "budget"), [(lab_source.SAMPLE, 1_700), (LAST, 2_400)])
 def test_a_dropped_piece_returns_at_the_reported_budget_and_not_one_below(workspace, monkeypatch, opened, budget):
     monkeypatch.setattr(lab, "_SECONDS", 60)
     dropped = {name for name, state, *_ in rows(lab.fit(workspace, opened, str(budget))) if state == "dropped"}
@@ -100,7 +103,7 @@ def test_a_cost_is_the_catalogues_and_unknown_where_it_has_none(workspace, tmp_p
 
 
 def test_the_pieces_of_a_history_have_the_categories_of_the_other_screens(workspace):
-    told = lab.fit(workspace, "session:orders-incident", "5000")
+    told = lab.fit(workspace, LAST, "5000")
     groups = {piece["group"] for piece in told["pieces"]}
     assert groups == {"tools", "system", "summary", "user", "assistant", "tool results"}
     assert {piece["group"] for piece in lab.fit(workspace, lab_source.SAMPLE, "2600")["pieces"]} >= {"rules", "lessons"}
@@ -110,7 +113,7 @@ def test_the_prompt_of_a_fit_is_what_is_sent(workspace):
     made = lab.result(workspace, lab_source.SAMPLE, "2600")
     assert brim.meter("gpt-5").count(made["text"]) == made["used"] <= 2_600
     assert "lessons" in made["receipt"]
-    messages = json.loads(lab.result(workspace, "session:orders-incident", "2400")["text"])
+    messages = json.loads(lab.result(workspace, LAST, "2400")["text"])
     assert messages[-1]["content"].startswith("Write the summary for the morning")
 
 

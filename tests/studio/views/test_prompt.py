@@ -70,6 +70,9 @@ def test_every_message_is_sent_or_left_out_with_a_reason_and_the_tokens_add_up(t
     gone = [row for row in came if row["state"] == "left out"]
     assert gone
     assert all(row["why"] for row in gone)
+    memory = [row["why"] for row in told["rows"] if row["state"] == "memory"]
+    assert memory == ["The memory of the program, at the end of each prompt."] * (format != "anthropic")
+    assert all(row["why"] for row in came if row["state"] == "whole")
     sent = [row for row in told["rows"] if row["sent"]]
     apart = 1 if format == "openai" else 2  # The tools, and a system prompt that is no message.
     assert len([row for row in sent if row["text"]]) == len(fitted.messages) + apart

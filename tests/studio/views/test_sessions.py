@@ -1,6 +1,7 @@
 """The list of sessions."""
 
 import brim
+from brim.studio.session_list import SessionList
 
 
 def test_a_store_that_appears_later_is_found(alone):
@@ -29,6 +30,14 @@ def test_sessions_are_filtered_ordered_and_paged(alone):
     wrong = alone.get("sessions", only="problems")[1]
     assert wrong["found"] == sum(i % 9 == 0 or i == 7 or 10 * i > 4_000 for i in range(450))
     assert alone.get("sessions", text="session-007 gpt")[1]["sessions"][0]["problems"] == ["refused as too long"]
+    with brim.open_store(f"sqlite:///{alone.folder}/brim.db") as store:
+        shown = {**status, "peak": 4_001, "budget": 4_000, "warnings": 1, "overflows": 2}
+        store.append("worst", [], meta={"kind": "session", "status": shown})
+        store.append("full", [], meta={"kind": "session", "status": {**shown, "peak": 4_000, "overflows": 0}})
+    # The list is kept for a moment, so another studio is asked.
+    problems = {row["id"]: row["problems"] for row in SessionList(alone.workspace.stores).rows()}
+    assert problems["worst"] == ["refused 2 times", "over its budget", "warned"]
+    assert problems["full"] == ["warned"]
 
 
 def test_the_filter_finds_a_title_that_was_shown(alone):

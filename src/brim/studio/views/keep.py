@@ -44,20 +44,15 @@ def keep(workspace: Workspace, session: str, step: str, at: str) -> dict[str, An
     phrase = _phrase(role_and_text(source.messages[row["from"]], source.format)[1], texts)
     if not phrase:
         raise InvalidType("at", at, "the index of a message that has text")
+    known = [each for each in workspace.settings().resolve().value(KEY) if each != phrase]
     having = sum(phrase.casefold() in text for text in texts)
     return {
         "key": KEY,
         "text": phrase,
-        "value": value_with(workspace, phrase),
+        "value": json.dumps([*known, phrase], ensure_ascii=False),
         "would": f"Messages with this text ({having:,} of {len(texts):,} here) stay whole in later prompts, also after"
         " cuts and summaries, as long as they take at most half of the history's budget; the newest come first.",
     }
-
-
-def value_with(workspace: Workspace, phrase: str) -> str:
-    """Return the value of the setting with one more text, as JSON."""
-    known = workspace.settings().resolve().value(KEY)
-    return json.dumps([*(each for each in known if each != phrase), phrase], ensure_ascii=False)
 
 
 def _phrase(text: str, texts: list[str]) -> str:

@@ -40,8 +40,7 @@ def fit(workspace: Workspace, source: str, budget: str | None = None) -> dict[st
         InvalidValue: the budget is invalid.
     """
     opened, units = checked(workspace, source, budget)
-    values: dict[str, Any] = {name: getattr(opened, name) for name in ("id", "title", "kind", "model", "size")}
-    values["recorded"] = opened.budget
+    values: dict[str, Any] = {"kind": opened.kind, "size": opened.size, "recorded": opened.budget}
     try:
         receipt = opened.fit(units).receipt
     except DoesNotFit as error:
