@@ -98,7 +98,7 @@ def test_forty_stored_payloads_stay_text_on_every_screen(chromium, alone):
         at.page.reload()
         base = {"session": name, "flow": "evil"}
         places = [(screen, base) for screen in SCREENS]
-        places += [("session", {**base, "view": "body"}), ("lab", {**base, "source": f"session:{name}"})]
+        places += [("session", {**base, "view": "body"}), ("lab", {**base, "source": f"prompt:{name}@41"})]
         places += [("session", {**base, "tab": each}) for each in ("out", "cache")]
         places += [("session", {**base, "find": "window"})]
         places += [("settings", {**base, "step": each}) for each in PAYLOADS[::8]]
