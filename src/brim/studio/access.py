@@ -81,14 +81,9 @@ class StudioAccess:
         if self.chosen and len(self.token) < LEAST_TOKEN:
             expected = f"a token of at least {LEAST_TOKEN} characters"
             raise InvalidValue("the studio's token", f"{len(self.token)} characters", expected)
-        if not self.is_loopback and not self.chosen:
+        if not is_loopback(self.host) and not self.chosen:
             expected = "127.0.0.1, unless you name an environment variable with your own token (--token)"
             raise InvalidValue("--host", self.host, expected)
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach the studio."""
-        return is_loopback(self.host)
 
     @property
     def cookie(self) -> str:

@@ -30,7 +30,6 @@ _WORDS = {
     "it fits whole": "It fits whole.",
     "it always stays": "It is always kept.",
 }
-CORRECTION = "correction"
 
 
 class PromptRows:
@@ -191,7 +190,7 @@ class PromptRows:
         why = "This provider does not publish how it counts: the parts are estimates, corrected by its reported usage."
         if self._source.body.get("exact"):
             why = "The prompt is counted as a whole: tokens merge where texts meet."
-        return self._row(CORRECTION, "", units, role="correction of the estimate", why=why)
+        return self._row("correction", "", units, role="correction of the estimate", why=why)
 
     def _read(self, raw: Any) -> Message:
         try:

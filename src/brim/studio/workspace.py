@@ -128,16 +128,6 @@ class Workspace:
         self._plans[plan] = change
         return plan
 
-    def planned(self, plan: str) -> SettingChange:
-        """Return a change that can be saved.
-
-        Raises:
-            UnknownName: there is no such plan, or it was saved already.
-        """
-        if plan not in self._plans:
-            raise UnknownName("planned change", plan, [], "Show the change again, then save it")
-        return self._plans[plan]
-
     def save(self, plan: str) -> SettingChange:
         """Write a planned change.
 
@@ -146,7 +136,9 @@ class Workspace:
             SourceError: the file cannot be written, or was changed since the plan was made.
         """
         with self.lock:
-            change = self.planned(plan)
+            if plan not in self._plans:
+                raise UnknownName("planned change", plan, [], "Show the change again, then save it")
+            change = self._plans[plan]
             change.make()
             del self._plans[plan]
             self._saved.append(change)

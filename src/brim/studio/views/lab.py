@@ -46,7 +46,7 @@ def fit(workspace: Workspace, source: str, budget: str | None = None) -> dict[st
     except DoesNotFit as error:
         lacking = {"needed": error.needed, "parts": error.parts, "problem": str(error)}
         return {**values, "fits": False, "budget": units, **lacking}
-    names = ("budget", "used", "unit", "meter", "exact", "joins")
+    names = ("budget", "used", "unit", "exact", "joins")
     values |= {"fits": True, **{name: getattr(receipt, name) for name in names}}
     pieces = [_piece(opened, part) for part in receipt.parts]
     return {**values, **_sums(opened, receipt), "pieces": pieces}

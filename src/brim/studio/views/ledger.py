@@ -46,7 +46,9 @@ def ledger(workspace: Workspace, session: str) -> dict[str, Any]:
             pending = edit
         if edit is not None and (entry.kind == "compaction" or edit["kind"] == "compaction"):
             edits.append(edit)
-    _charge(edits, row.status.get("regret") or {})
+    regret = (row.status.get("regret") or {}).get("cuts", {})
+    for number, cut in enumerate((edit for edit in edits if edit["kind"] == "compaction"), start=1):
+        cut["regret"] = regret.get(str(number))
     prompts = workspace.prompts(session)
     scale = meter_of(row.status.get("model"))
     for each in edits:
@@ -80,13 +82,6 @@ def _edit(entry: LogEntry, used: int | None) -> dict[str, Any] | None:
         reason = "The history did not fit the budget, so this prompt has fewer turns."
         return {**edit, "kind": "dropped", "before": body["units"], "after": body["used"], "reason": reason}
     return None
-
-
-def _charge(edits: list[dict[str, Any]], regret: Mapping[str, Any]) -> None:
-    """Add to each cut the calls that were repeated because it had removed their results."""
-    cuts = [edit for edit in edits if edit["kind"] == "compaction"]
-    for number, cut in enumerate(cuts, start=1):
-        cut["regret"] = regret.get("cuts", {}).get(str(number))
 
 
 def _excerpts(texts: Mapping[str, str], scale: BaseMeter) -> list[dict[str, Any]]:
