@@ -50,7 +50,7 @@ def test_a_list_of_records_is_read_like_its_lines(made, pretty, tmp_path):
 def test_a_document_that_lists_records_is_opened(key, tmp_path):
     path = tmp_path / "page.json"
     path.write_text(json.dumps({key: traces.langfuse_observations(), "meta": {"page": 1}}, indent=1))
-    assert audit([str(path)]).requests == 2
+    assert audit([str(path)]).values["recorded"]["requests"] == 2
 
 
 def test_reported_usage_holds_what_was_cached_whoever_reports_it(tmp_path):

@@ -63,10 +63,6 @@ class Policy:
         """The options of the fit, without its size."""
         return {key: getattr(self, key) for key in _OPTIONS}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
 
 def policies_of(written: Sequence[str]) -> tuple[Policy, ...]:
     """Return the policies of the command line; by default only that of `brim.wrap` and the gateway.

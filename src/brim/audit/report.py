@@ -5,9 +5,8 @@ It has no times, machine names or details of the executor, so the same recording
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +27,7 @@ class AuditReport:
     """The result of an audit."""
 
     values: Mapping[str, Any] = field(repr=False)
+    """JSON values, the same for the same recordings and policies."""
 
     @classmethod
     def of(cls, plan: ReplayPlan, recordings: Sequence[Recording], found: Scanned, totals: AuditTotals) -> AuditReport:
@@ -47,7 +47,7 @@ class AuditReport:
                     "plan": {
                         "model": plan.model,
                         "window": plan.window,
-                        "policies": [policy.to_dict() for policy in plan.policies],
+                        "policies": [asdict(policy) for policy in plan.policies],
                     },
                     "recorded": {**_recorded(totals), "named": _named(recordings, totals.named)},
                     "policies": [_policy(totals, policy.name) for policy in plan.policies],
@@ -56,20 +56,6 @@ class AuditReport:
                 keys=True,
             )
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a copy of the report as JSON values."""
-        copied: dict[str, Any] = json.loads(self.to_json())
-        return copied
-
-    def to_json(self) -> str:
-        """Return the report as JSON, the same bytes for the same recordings and policies."""
-        return json.dumps(self.values, indent=2, ensure_ascii=True) + "\n"
-
-    @property
-    def requests(self) -> int:
-        """Requests that were replayed."""
-        return int(self.values["recorded"]["requests"])
 
     def policy(self, name: str) -> Mapping[str, Any]:
         """Return the numbers of a policy.

@@ -45,6 +45,5 @@ class AuditTotals:
 
     def below(self, *key: str) -> dict[str, int]:
         """Return the numbers directly below a key, sorted by the last part of their names."""
-        size = len(key)
-        found = {each[-1]: n for each, n in self.numbers.items() if len(each) == size + 1 and each[:size] == key}
+        found = {each[-1]: n for each, n in self.numbers.items() if each[:-1] == key}
         return dict(sorted(found.items()))
