@@ -181,6 +181,14 @@ def test_a_file_comes_over_http_from_the_page_alone_and_leaves_nothing_behind(al
     assert not (alone.folder / "brim.db").exists()
 
 
+def test_a_file_that_is_opened_twice_gets_another_name(workspace, tmp_path):
+    path = traces.write(tmp_path / "log.jsonl", traces.openai_bodies())
+    files = [opened(workspace, path) for _ in range(3)]
+    assert [file.name for file in files] == ["log.jsonl", "log.jsonl (2)", "log.jsonl (3)"]
+    assert sessions.sessions(workspace)["all"] == 3
+    assert sessions.sessions(workspace, file="log.jsonl (2)")["found"] == 1
+
+
 def test_words_are_found_over_all_sources(workspace, tmp_path):
     opened(workspace, traces.write(tmp_path / "a.jsonl", traces.anthropic_bodies()))
     opened(workspace, traces.write(tmp_path / "b.jsonl", traces.openai_bodies()))
