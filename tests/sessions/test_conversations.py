@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -298,6 +299,23 @@ def test_two_histories_under_one_name_are_never_mixed(tmp_path):
     for steps in range(1, 8):
         assert mine.request(history(steps), session="chat").messages == history(steps)
         assert its.request(history(steps, other), session="chat").messages == history(steps, other)
+
+
+@dataclass
+class Characters:
+    """A meter of the user's own; as a dataclass with values, it cannot be hashed."""
+
+    exact: bool = True
+
+    def count(self, text):
+        return len(text)
+
+
+def test_a_meter_that_cannot_be_hashed_counts_all_requests():
+    conversations = Conversations(10_000, meter=Characters())
+    first, second = (conversations.request(history(steps), session="one") for steps in (2, 4))
+    meter = brim.meter(Characters())
+    assert (first.used, second.used) == tuple(meter.count_messages(history(steps)) for steps in (2, 4))
 
 
 TALK = [{"role": "user", "content": "task"}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "go"}]

@@ -16,6 +16,7 @@ from brim.amounts import units
 from brim.errors import DoesNotFit, SessionPurged, StoreError
 from brim.history.envelopes import compacting_agent
 from brim.history.history import Tools
+from brim.meter import meter as metered
 from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
@@ -103,7 +104,8 @@ class Conversations(StoreOwner):
                 units(name, limit, least=1)
         self._window = window if window is None or isinstance(window, Window) else Window(window)
         self._limits = replace(limits or WindowLimits.of(self._window), margin=margin)
-        self._model, self._meter = model or "", meter
+        # One object for all requests: a caller's own meter may not be hashable.
+        self._model, self._meter = model or "", meter if meter is None or isinstance(meter, str) else metered(meter)
         self._store, self._owned = opened_store(store)
         self.store = TolerantStore(self._store)
         """The store, for uses in which a failure must not stop a request."""

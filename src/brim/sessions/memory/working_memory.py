@@ -25,8 +25,7 @@ LINE_CHARS = 1_000
 
 _MARK = "[... {lines:,} older lines left out: the page has {had:,} lines and may have {most:,}; compact it ...]"
 _KEY = "context_budget"
-_BLOCK = re.compile(r"^(```+|~~~+)[ \t]*(?:json|ya?ml)?[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-"""The text between two equal fences."""
+_FENCE = re.compile(r"(```+|~~~+)[ \t]*+(?:json|ya?ml)?[ \t]*+")
 _LINE = re.compile(rf"^[\"']?{_KEY}[\"']?[ \t]*:", re.MULTILINE)
 STRATEGIES = {"end": "head", "start": "newest", "middle": "ends"}
 """What a section keeps, by the side at which it is cut."""
@@ -165,7 +164,7 @@ def _found(text: str) -> Iterator[Any]:
     """
     if _KEY not in text:
         return
-    for block in [found[2] for found in _BLOCK.finditer(text) if _KEY in found[2]] or [text]:
+    for block in [block for block in _blocks(text) if _KEY in block] or [text]:
         if block is text and not _is_object(text):
             continue
         try:
@@ -175,6 +174,18 @@ def _found(text: str) -> Iterator[Any]:
             continue
         if isinstance(values, Mapping) and _KEY in values:
             yield values[_KEY]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield the text between two equal fences; one that is never closed is ignored."""
+    lines, fence, start = text.split("\n"), "", 0
+    last = {line.rstrip(" \t"): at for at, line in enumerate(lines)}
+    for at, line in enumerate(lines):
+        if fence and line.rstrip(" \t") == fence:
+            yield "\n".join(lines[start:at])
+            fence = ""
+        elif not fence and (found := _FENCE.fullmatch(line)) and last.get(found[1], at) > at:
+            fence, start = found[1], at + 1
 
 
 def _is_object(text: str) -> bool:
