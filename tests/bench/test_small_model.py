@@ -134,18 +134,6 @@ def test_what_the_model_cannot_read_is_refused_with_the_numbers(count, start):
         small_model.Llama(weights(), SHAPE).losses([1] * count, start)
 
 
-def test_the_shape_is_read_from_the_names_of_gguf():
-    header = {
-        "llama.block_count": 2,
-        "llama.attention.head_count": 4,
-        "llama.attention.head_count_kv": 2,
-        "llama.context_length": 40,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.freq_base": 50.0,
-    }
-    assert small_model.Shape.of(header) == SHAPE
-
-
 class Characters:
     """A tokenizer with a token for each character, and two marks."""
 
