@@ -12,7 +12,7 @@ from typer import Option
 
 from brim.amounts import counted
 from brim.cli import options
-from brim.cli.output import MOST_ROWS, console, emit, fields, is_plain, show, table, whole
+from brim.cli.output import MOST_ROWS, console, emit, exit_on_sigterm, fields, is_plain, show, table, whole
 
 if TYPE_CHECKING:
     from brim.audit.audit import Progress
@@ -63,6 +63,7 @@ def run(
     policies = policies_of(policy or ())
     if model is not None:
         meter(model)
+    exit_on_sigterm()
     with _progress() as progress:
         report = audit(
             traces,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Collection, Mapping
 from json import dumps
@@ -124,6 +125,15 @@ def announce(command: str, text: str, values: Mapping[str, Any], *, json: bool) 
 def mute_settings() -> None:
     """Suppress logged warnings about settings in a command that shows them itself."""
     logging.getLogger("brim.settings").addHandler(logging.NullHandler())
+
+
+def exit_on_sigterm() -> None:
+    """Exit on SIGTERM as after an error, so that temporary files are removed."""
+    signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def complain(sentence: str) -> str:

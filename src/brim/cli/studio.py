@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from brim.cli import options, stores
-from brim.cli.output import announce, mute_settings
+from brim.cli.output import announce, exit_on_sigterm, mute_settings
 from brim.errors import InvalidValue, SourceError
 
 _PATIENCE = 3.0
@@ -74,7 +73,7 @@ def run(
     access = StudioAccess(host=host, port=port, names=tuple(allow_host or ()), **chosen)
     if file is not None and _is_store(file):
         store, file = f"sqlite:///{file}", None
-    signal.signal(signal.SIGTERM, _leave)
+    exit_on_sigterm()
     with tempfile.TemporaryDirectory(prefix="brim-studio-") as folder, _opener() as open_address:
         if demo:
             from brim.studio import demo as recorded_demo
@@ -91,11 +90,6 @@ def run(
                 open_address(address)
 
         server.run(workspace, access, started)
-
-
-def _leave(number: int, _: Any) -> None:
-    """Remove temporary files, then end the process as the signal requests."""
-    raise SystemExit(128 + number)
 
 
 def _is_store(path: str) -> bool:
