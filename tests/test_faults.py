@@ -18,7 +18,6 @@ def problem(fault):
     return None if broken != source else f"{fault.file}: {fault.name}: it changes nothing"
 
 
-@pytest.mark.slow
 def test_every_fault_has_its_place_and_still_compiles():
     assert [each for each in map(problem, faults.FAULTS) if each] == []
 

@@ -29,6 +29,7 @@ _MODEL_PATHS = (
 )
 """Paths that contain the model: `/v1beta/models/NAME:generateContent`, `/model/NAME/converse`, and
 `/openai/deployments/NAME/chat/completions`."""
+_VERSION = re.compile("^(?:/openai)?/v1(?=/)")
 _STREAMS = (":streamGenerateContent", "/converse-stream")
 """The ends of such paths if the answer is a stream."""
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD")
@@ -88,7 +89,7 @@ def is_pattern(text: str) -> bool:
 
 def shortened(path: str) -> str:
     """Return a path without `/v1` or Azure's `/openai/v1`, in lower case, to look up its route."""
-    return re.sub("^(?:/openai)?/v1(?=/)", "", path.lower())
+    return _VERSION.sub("", path.lower())
 
 
 def may_reach(method: str, path: str, listed: tuple[str, ...]) -> bool:
