@@ -202,7 +202,7 @@ class Conversations(StoreOwner):
         limits = self._limits if limits is None else limits
         chosen = meter if meter is not None else self._meter
         scope = LearningScope(request.model, request.owner, server)
-        scale = request_meter(request.model, chosen)  # type: ignore[arg-type]
+        scale = request_meter(request.model, chosen)
         room = self.windows.room(scope, limits, request.answer, exact=scale.exact)
         return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
