@@ -46,16 +46,6 @@ def test_completion_shows_the_public_names_and_nothing_else():
     assert dir(brim) == brim.__all__
 
 
-def test_the_functions_are_not_hidden_by_the_modules_of_their_name():
-    import brim.meter
-    import brim.requests.replay
-    import brim.sections.fit
-
-    assert callable(brim.fit)
-    assert callable(brim.meter)
-    assert callable(brim.replay)
-
-
 def test_importing_brim_touches_neither_network_nor_disk_and_loads_nothing_heavy():
     told = subprocess.run([sys.executable, "-c", _AT_IMPORT], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[] []"

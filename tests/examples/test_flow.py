@@ -3,9 +3,7 @@ import re
 
 import pytest
 
-import brim
-from brim.flows import flow_of
-from examples.running import ROOT, run
+from examples.running import run
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +64,3 @@ def test_agents_of_all_four_classes_take_part_and_low_ones_go_first(told, receip
         r"\[CONTEXT_TRUNCATED\] Included 4 of 8 history steps \(4 omitted, budget: [\d,]+/14,000 chars\)", told
     )
     assert report["note"] in told
-
-
-@pytest.mark.requirement("S2.5")
-def test_what_a_step_is_taught_stands_first_in_its_pack():
-    config, name = flow_of(str(ROOT / "flow" / "flows" / "build.yaml"))
-    text = brim.Curator(config, flow=name).prepare("code", []).text
-    places = [text.index(f"## {title}\n- ") for title in ("Inputs", "Outputs", "Emphasizes", "Constraints")]
-    assert text.startswith("# Step code: code-implementer\n\nWrite the change.")
-    assert places == sorted(places)
-
-
-@pytest.mark.requirement("X6")
-def test_every_agent_of_the_examples_has_a_class_and_the_doctor_knows_no_other():
-    from brim.doctor.diagnosis import diagnose
-
-    config, _ = flow_of(str(ROOT / "flow" / "flows" / "build.yaml"))
-    assert {finding.check for finding in diagnose(config)} <= {"setting out of bounds"}

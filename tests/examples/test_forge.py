@@ -46,10 +46,3 @@ def test_each_point_that_overflowed_is_replayed_below_10_000_tokens(told):
     assert sizes[0][0] == 16_385
     assert all(before > 16_384 and 4_000 < after < 10_000 for before, after in sizes)
     assert len({after for _, after in sizes}) > 6
-
-
-@pytest.mark.requirement("S0.11", "S0.22")
-def test_the_reflectors_history_is_in_its_prompts(told):
-    """It was gone in 108 of 120 prompts with over 400 tokens free."""
-    dropped = re.search(r"dropped: (.*)", told)
-    assert "history" not in (dropped[1] if dropped else "")

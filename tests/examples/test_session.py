@@ -10,12 +10,6 @@ def told(tmp_path_factory):
     return run("session", tmp_path_factory.mktemp("here"))
 
 
-@pytest.mark.requirement("S3.1")
-def test_the_cap_and_the_warning_are_those_of_the_document_or_of_the_model(told):
-    assert "window 1,000,000 tokens, budget 200,000, warning from 150,000\n" in told
-    assert "on gpt-4o: window 128,000 tokens, budget 25,600, warning from 19,200\n" in told
-
-
 @pytest.mark.requirement("S3.12", "S3.13")
 def test_memory_and_working_memory_are_capped(told):
     assert "working memory has 100 lines and may have 75: compact it" in told

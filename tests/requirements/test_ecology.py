@@ -1,6 +1,5 @@
 """S1: agents that manage their own context."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -333,18 +332,6 @@ def test_the_budget_is_static_and_a_tick_may_be_given_another(tmp_path):
     assert found.fit(told).text == found.fit(told).text
     assert found.fit(told, budget=200).receipt.budget == 200
     assert found.fit(told).receipt.budget == 4_000
-
-
-@pytest.mark.requirement("S1.21", "S1.22")
-def test_the_budget_survives_a_checkpoint(tmp_path):
-    """It lives in the artifact, so whatever saves artifacts saves it. `test_reported.py` has a restart with a store."""
-    told = contents(system_prompt=40, rag_memories=800, recent_events=850)
-    before = settings(tmp_path).fit({"working_memory": OWN, **told})
-    (tmp_path / "checkpoint.json").write_text(json.dumps({"tick": 7, "artifacts": {"working_memory": OWN}}))
-    restored = json.loads((tmp_path / "checkpoint.json").read_text())["artifacts"]
-    after = settings(tmp_path).fit({**restored, **told})
-    assert after.text == before.text
-    assert after.receipt.part("recent_events").ceiling == 900
 
 
 @pytest.mark.requirement("S1.17")
