@@ -3,6 +3,8 @@
 import pytest
 
 import brim
+from brim.sessions.conversations import Conversations
+from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.log.dropped_texts import DroppedTexts
 from sessions.talking import SYSTEM, turn, window
 
@@ -68,6 +70,21 @@ def test_turns_that_a_late_result_joins_are_dropped_as_one():
         names = dropped(store, "run")
         assert len(names) > 20
         assert all(store.text(name, session="run") for name in names)
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["in a store", "in memory"])
+def test_what_was_dropped_is_recalled_after_another_meter_counts_the_conversation(stored):
+    with brim.open_store("sqlite:///:memory:") as store:
+        engine = Conversations(window(3_000), meter="o200k_base", store=store if stored else None)
+        said = []
+        for i in range(20):
+            said += turn(i)
+            request = RequestInput(messages=said, model="gpt-4o")
+            engine.fit(request, engine.plan(request, meter="chars/4" if 8 < i < 14 else None))
+        session = engine.sessions[0]
+        handles = session.dropped.handles()
+        assert len(handles) > 20
+        assert [handle for handle in handles if not session.recall(handle)] == []
 
 
 @pytest.mark.slow

@@ -130,11 +130,13 @@ class SessionStep:
         state.counts.messages += len(given)
         if self.number is None:
             return
+        lines: list[Line] = []
         for raw, shown in zip(given, sent, strict=True):
             body = {"message": storable(raw)}
-            self.lines.append(("message", body if shown is raw else {**body, "sent": storable(shown)}))
-        if whole := [entry_handle(*line)[:SHOWN] for line in self.lines if "sent" in line[1]]:
-            self.lines.append((DROPPED, {"results": whole}))
+            lines.append(("message", body if shown is raw else {**body, "sent": storable(shown)}))
+        if whole := [entry_handle(*line)[:SHOWN] for line in lines if "sent" in line[1]]:
+            lines.append((DROPPED, {"results": whole}))
+        self.lines = [*lines, *self.lines]
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
     def prompt(
