@@ -50,7 +50,7 @@ class Worker:
 
 
 def loop(act, **asked):
-    return Loop(goal=GOAL, act=act, **{"window": WINDOW, "meter": "o200k_base", **asked})
+    return Loop(**{"goal": GOAL, "act": act, "window": WINDOW, "meter": "o200k_base", **asked})
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -436,6 +436,22 @@ def test_a_goal_alone_that_is_too_long_is_cut_and_no_context_is_begun_for_nothin
     assert outcome.ended == "goal"
     assert all(900 < tick.used <= 1_200 for tick in act.ticks)
     assert all("goal goal" in str(tick.messages[0]["content"]) for tick in act.ticks)
+
+
+def test_a_context_that_begins_full_is_not_ended_again_by_a_loop_that_was_killed_before_its_first_step(store):
+    contexts = []
+
+    def act(tick):
+        contexts.append(tick.sub_tick)
+        return Step(messages=talk(1), end="goal" if tick.sub_tick else "continue")
+
+    def kill(notice):
+        raise Killed
+
+    with pytest.raises(Killed):
+        loop(act, goal="goal " * 5_000, store=store, id="L", boundary="visible", on_notice=kill).run()
+    Loop.resume("L", act=act, store=store).run()
+    assert contexts == [0, 1]
 
 
 @pytest.mark.slow

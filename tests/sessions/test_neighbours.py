@@ -3,6 +3,7 @@
 import pytest
 
 from brim.sessions.conversations import Conversations
+from brim.sessions.learning.meters import count_request
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import WindowLimits
@@ -26,7 +27,7 @@ def refused(message, *, model="mystery-1", turns=40, **more):
     request = RequestInput(messages=history(turns), model=model, format="openai", **more)
     plan = engine.plan(request)
     made = engine.fit(request, plan)
-    made.before = made.before or engine.count(request, plan).tokens
+    made.before = made.before or count_request(request, plan.scale).tokens
     engine.refused(made, is_overflow({"error": {"message": message}}), plan)
     return engine.windows.learned(plan.scope)
 
@@ -39,8 +40,9 @@ def test_a_limit_is_believed_if_it_can_be_the_window():
     size = size or Conversations(meter="o200k_base", window=90_000).request(history(40), model="mystery-1").used
     told = LIMIT.format(limit=size - 200, sent=size + 20)
     assert refused(told).size == size - 200
+    assert refused(LIMIT.format(limit=size + 10, sent=size + 10)).size == size + 10
     assert refused(LIMIT.format(limit=40, sent=size)) is None or refused(LIMIT.format(limit=40, sent=size)).size is None
-    for impossible in ((200_000, 250_000), (30, 60), (size + 50, size + 10)):
+    for impossible in ((200_000, 250_000), (30, 60), (size + 11, size + 10)):
         learned = refused(LIMIT.format(limit=impossible[0], sent=impossible[1]))
         assert learned.size is None, impossible
 

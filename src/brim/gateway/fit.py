@@ -17,6 +17,7 @@ from brim.meter.catalogue import fold, spellings
 from brim.meter.window import answer_room
 from brim.sessions.conversations import Conversations
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.learning.meters import count_request
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.learning.windows import Room, WindowLimits
@@ -165,7 +166,7 @@ def fit(planned: Planned, engine: Conversations, most: int | None = None) -> Fit
     except DoesNotFit as error:
         raise too_long(planned, error.needed, error.available, error.parts) from error
     if made.before is None:
-        size = engine.count(planned.given, planned.engine)
+        size = count_request(planned.given, planned.engine.scale)
         made.before, made.exact = size.tokens, size.exact
     if not cuts:
         made.room = room

@@ -35,7 +35,7 @@ from brim.sessions.process_lock import ProcessLock
 from brim.sessions.saved_session import SavedSession, read
 from brim.sessions.session_step import SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
-from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of
+from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
 from brim.store import SearchHit, Store, opened_store
@@ -619,7 +619,6 @@ class Session(StoreOwner):
         state.logged_cut = held
         if row is not None:
             state.counts = Counts.from_dict(row.meta.get("counts", {}))
-            state.last = LastPrompt(0, 0, {})
             self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:

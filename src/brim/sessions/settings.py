@@ -136,7 +136,6 @@ class OpenOptions(SessionOptions, total=False):
 
     window: Window | int | None
     model: str | None
-    also: Any
 
 
 class ConversationOptions(SessionOptions, total=False):

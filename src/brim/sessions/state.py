@@ -172,11 +172,8 @@ class SessionState:
         """Continue with other messages; a matching cut is kept."""
         summary = None if self.compacted is None else self.compacted.marked
         self.counts.saved = 0 if messages is not self.context.messages else self.counts.saved
-        self.replace_context(self.context.anew(self.meter, messages, summary), self.last_fit)
-
-    def replace_context(self, context: Context, last_fit: LastFit) -> None:
-        """Continue with another context, of which nothing has been sent."""
-        self.context, self.noted, self.last_fit = context, NotedTurns(), LastFit(last_fit.stable)
+        self.context = self.context.anew(self.meter, messages, summary)
+        self.noted, self.last_fit = NotedTurns(), LastFit(self.last_fit.stable)
 
     def estimate(self, parts: FixedParts) -> int:
         """Return the tokens of the next prompt by the meter, if nothing more is cut."""

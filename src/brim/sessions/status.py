@@ -63,11 +63,6 @@ class Status:
         """The share of the budget that is used."""
         return self.used / self.budget if self.budget else 0.0
 
-    @property
-    def above(self) -> bool:
-        """Whether the use is at or above the warning line."""
-        return self.used >= self.warning
-
     def to_dict(self) -> dict[str, Any]:
         """Return the status as JSON values."""
         told = {slot.name: getattr(self, slot.name) for slot in fields(self)}

@@ -32,7 +32,7 @@ from brim.sessions.conversations.conversation import (
 )
 from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
-from brim.sessions.learning.meters import RequestSize, count_request, doubt, request_meter
+from brim.sessions.learning.meters import count_request, doubt, request_meter
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -206,14 +206,6 @@ class Conversations(StoreOwner):
         room = self.windows.room(scope, limits, request.answer, exact=scale.exact)
         return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
-    def count(self, request: RequestInput, plan: RequestPlan) -> RequestSize:
-        """Return the tokens of a request by itself, before it is cut.
-
-        Raises:
-            InvalidValue: a message or a tool is invalid.
-        """
-        return count_request(request, plan.scale)
-
     def fit(
         self,
         request: RequestInput,
@@ -315,7 +307,7 @@ class Conversations(StoreOwner):
     ) -> FittedRequest | None:
         """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
         if request.used is None:
-            request.before = self.count(request.input, plan).tokens if request.input.messages else None
+            request.before = count_request(request.input, plan.scale).tokens if request.input.messages else None
         if request.used is None:
             return None
         self.refused(request, overflow, plan)

@@ -15,7 +15,6 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits
 from brim.sessions.session import Session
-from brim.wire import transcript
 from brim.wire.base import jsonable
 from brim.wire.overflow import Overflow, is_overflow
 
@@ -64,11 +63,6 @@ class FittedRequest:
     """Records the tokens that the provider reported for it, to correct the next count."""
     learn: Callable[[FittedRequest, Any], None] | None = field(default=None, repr=False)
     shrink: Callable[[FittedRequest, Overflow], FittedRequest | None] | None = field(default=None, repr=False)
-
-    @property
-    def text(self) -> str:
-        """The text of the messages, for people."""
-        return transcript(self.messages)
 
     @property
     def receipt(self) -> Receipt | None:
@@ -136,11 +130,6 @@ class RequestPlan:
     """`None` if the window of the model is unknown."""
     scope: LearningScope
     """The scope of what brim learns from the request."""
-
-    def over(self, request: FittedRequest) -> bool:
-        """Return whether a request and its longest answer together exceed the window."""
-        answer, room = request.input.answer, request.room
-        return answer is not None and room is not None and (request.used or 0) + answer > room.window
 
     def lowered(self, request: FittedRequest) -> int | None:
         """Return the lowered answer limit; `None` if it need not be lowered."""

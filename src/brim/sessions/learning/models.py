@@ -25,7 +25,6 @@ def known(name: str) -> Model | None:
         return None
 
 
-@lru_cache(maxsize=MOST_NAMES)
 def counts_answer(name: str) -> bool | None:
     """Return whether prompt and answer together must fit the window of a model; `None` if unknown."""
     row = known(name)

@@ -155,8 +155,15 @@ class Windows:
         if found is None:
             return Room.of(ceiling) if ceiling is not None else None
         size, most = found
+        if limits.limit is not None:
+            most = limits.limit if most is None else min(limits.limit, most)
         counts = self.answer_counts(scope) if answer is not None else False
-        room = _room(size, most, limits, answer=answer, counts=counts, exact=exact)
+        lowers = bool(counts) and limits.lowers(answer or 0, size)
+        share = 1.0 if exact or not limits.margin else float(1 - fraction("safety_margin", limits.margin))
+        reserves = _reserves(size, limits, answer, counts, lowers=lowers)
+        fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
+        held = answer if counts else None
+        room = Room(window=size, fits=fits, target=target, most=last, answer=held, lowers=lowers)
         return room if ceiling is None else room.at_most(ceiling)
 
     def _size(
@@ -253,28 +260,6 @@ def source(server: str, owner: tuple[str, ...] = ()) -> LearningScope:
 def _names(model: str) -> tuple[str, ...]:
     """Return the names under which a server may list a model; the empty name has the window for all its models."""
     return (model, *map(fold, spellings(model)), "")
-
-
-@lru_cache(maxsize=1_024)
-def _room(
-    size: int,
-    most: int | None,
-    limits: WindowLimits,
-    *,
-    answer: int | None,
-    counts: bool | None,
-    exact: bool,
-) -> Room:
-    """Return the room in a window of `size` tokens whose input may take `most`."""
-    share = 1.0
-    if not exact and limits.margin:
-        share = float(1 - fraction("safety_margin", limits.margin))
-    if limits.limit is not None:
-        most = limits.limit if most is None else min(limits.limit, most)
-    lowers = bool(counts) and limits.lowers(answer or 0, size)
-    reserves = _reserves(size, limits, answer, counts, lowers=lowers)
-    fits, target, last = [max(1, int(_budget(size, each, limits.cap, most) * share)) for each in reserves]
-    return Room(window=size, fits=fits, target=target, most=last, answer=answer if counts else None, lowers=lowers)
 
 
 def _reserves(

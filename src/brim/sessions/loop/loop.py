@@ -177,11 +177,6 @@ class Loop(StoreOwner):
     def __dir__(self) -> list[str]:
         return ["arun", "close", "id", "outcome", "resume", "run", "session", "stop"]
 
-    @property
-    def unwritten(self) -> bool:
-        """Whether a step could not be written because the store failed; the next run writes it, without running it."""
-        return self._made is not None or self._usage is not None
-
     def stop(self) -> None:
         """End the loop after the current step; it can be resumed."""
         self._stopped = True
