@@ -11,6 +11,14 @@ def window(size=4_000, cap=0.5, warn=0.3, **more):
     return brim.Window(size, cap=cap, warn=warn, **more)
 
 
+def asked(**more):
+    return {"window": window(), "meter": "o200k_base", **more}
+
+
+def session(**more):
+    return brim.Session(**asked(**more))
+
+
 def turn(i, *, words=30, lines=20):
     """Return one turn of Chat Completions: a question, a call, its result, an answer."""
     chance = random.Random(i)

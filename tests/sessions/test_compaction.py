@@ -8,13 +8,9 @@ import brim
 from brim.errors import ModelError, NoProgress
 from brim.sessions import NOTICE
 from brim.testing import MemoryStore, Scripted
-from sessions.talking import SYSTEM, Seen, turn, window
+from sessions.talking import SYSTEM, Seen, session, turn, window
 
 M = brim.meter("o200k_base")
-
-
-def session(**asked):
-    return brim.Session(**{"window": window(), "meter": "o200k_base", **asked})
 
 
 def summarise(text, limit):

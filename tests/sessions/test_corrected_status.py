@@ -52,8 +52,7 @@ def test_a_session_stays_within_the_window_of_a_provider_that_counts_more():
     assert "by brim's count" in fitted.receipt.history["correction"]
 
 
-def test_a_reopened_session_is_corrected_like_one_that_was_never_closed(tmp_path):
-    store = brim.open_store(f"sqlite:///{tmp_path}/brim.db")
+def test_a_reopened_session_is_corrected_like_one_that_was_never_closed(store):
     whole = brim.Session(WINDOW, model="gpt-4o")
     brim.Session(WINDOW, model="gpt-4o", store=store, id="a")
     for i in range(25):
@@ -70,8 +69,7 @@ def test_a_reopened_session_is_corrected_like_one_that_was_never_closed(tmp_path
         assert {**status, "session": ""} == {**whole.status().to_dict(), "session": ""}
 
 
-def test_another_model_forgets_what_was_reported(tmp_path):
-    store = brim.open_store(f"sqlite:///{tmp_path}/brim.db")
+def test_another_model_forgets_what_was_reported(store):
     session = brim.Session(WINDOW, model="gpt-4o", store=store, id="a")
     session.add(turn(0))
     session.prompt()

@@ -5,20 +5,8 @@ import pytest
 import brim
 from brim.errors import Conflict, SessionPurged, StoreError, UnknownName
 from brim.sessions import Session
-from brim.testing import MemoryStore
 from faulty import AFTER, FaultyStore
-from sessions.talking import turn, window
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    made = MemoryStore() if request.param == "memory" else brim.open_store(f"sqlite:///{tmp_path}/brim.db")
-    with made:
-        yield made
-
-
-def asked(**more):
-    return {"window": window(), "meter": "o200k_base", **more}
+from sessions.talking import asked, turn, window
 
 
 def messages_in(store, session):

@@ -53,12 +53,6 @@ def loop(act, **asked):
     return Loop(**{"goal": GOAL, "act": act, "window": WINDOW, "meter": "o200k_base", **asked})
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request):
-    with MemoryStore() if request.param == "memory" else brim.open_store("sqlite:///:memory:") as made:
-        yield made
-
-
 @pytest.mark.requirement("S3.6", "S3.9")
 def test_a_tick_that_nears_its_share_goes_on_in_a_fresh_context_and_uses_no_iteration():
     act, seen = Worker(), Seen()

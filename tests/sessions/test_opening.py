@@ -14,16 +14,12 @@ import brim
 from brim.errors import InvalidValue, StoreError, UnknownName
 from brim.sessions import Session
 from brim.store import store as stores
-from sessions.talking import turn, window
+from sessions.talking import asked, turn
 
 
 @pytest.fixture
 def url(tmp_path):
     return f"sqlite:///{tmp_path}/brim.db"
-
-
-def asked(**more):
-    return {"window": window(), "meter": "o200k_base", **more}
 
 
 def descriptors():

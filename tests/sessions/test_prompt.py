@@ -4,16 +4,12 @@ import pytest
 
 import brim
 from brim.errors import InvalidValue
-from sessions.talking import SYSTEM, TURNS, Seen, turn, window
+from sessions.talking import SYSTEM, TURNS, Seen, session, turn, window
 
 TOOLS = [
     {"type": "function", "function": {"name": "read", "description": "Read a file", "parameters": {"type": "object"}}}
 ]
 M = brim.meter("o200k_base")
-
-
-def session(**asked):
-    return brim.Session(**{"window": window(), "meter": "o200k_base", **asked})
 
 
 @pytest.mark.requirement("S3.1")

@@ -38,9 +38,8 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_session_stays_legal_within_its_window_and_after_a_reopen(format, tmp_path):
+def test_a_session_stays_legal_within_its_window_and_after_a_reopen(format, store):
     make, system, fault = FORMATS[format]
-    store = brim.open_store(f"sqlite:///{tmp_path}/brim.db")
     session = brim.Session(window=brim.Window(WINDOW), model="gpt-5", store=store, id="one")
     for message in make(12):
         session.add(message)
@@ -50,7 +49,6 @@ def test_a_session_stays_legal_within_its_window_and_after_a_reopen(format, tmp_
     again = brim.Session.open("one", store=store).prompt(system=system, memory="the dredger is at work")
     assert again.messages == fitted.messages
     assert session.status().compactions > 0
-    store.close()
 
 
 @pytest.mark.parametrize("format", FORMATS)

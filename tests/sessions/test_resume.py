@@ -8,18 +8,8 @@ import brim
 from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
 from brim.sessions import Session
 from brim.sessions.session_step import SessionStep
-from brim.testing import MemoryStore
-from sessions.talking import SYSTEM, TURNS, Seen, turn, window
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request):
-    with MemoryStore() if request.param == "memory" else brim.open_store("sqlite:///:memory:") as made:
-        yield made
-
-
-def asked(**more):
-    return {"window": window(), "meter": "o200k_base", **more}
+from faulty import FaultyStore
+from sessions.talking import SYSTEM, TURNS, Seen, asked, session, turn, window
 
 
 @pytest.mark.slow
@@ -36,7 +26,7 @@ def asked(**more):
     ids=str,
 )
 def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, format, more):
-    kept, never = Session(**asked(store=store, **more)), Session(**asked(**more))
+    kept, never = session(store=store, **more), session(**more)
     chance = random.Random(7)
     for i in range(11):
         for message in TURNS[format](i, lines=80):
@@ -53,7 +43,7 @@ def test_a_session_that_is_closed_again_and_again_is_one_that_never_was(store, f
 
 
 def test_what_was_added_is_in_the_store_before_the_call_returns(store):
-    talk = Session(**asked(store=store, id="s1"))
+    talk = session(store=store, id="s1")
     talk.add(turn(1))
     talk.prompt()
     talk.record_usage(input_tokens=9)
@@ -65,13 +55,13 @@ def test_what_was_added_is_in_the_store_before_the_call_returns(store):
 
 
 def test_the_log_holds_no_text_beside_the_messages_and_what_was_compacted(store):
-    talk = Session(**asked(store=store, id="s1"))
+    talk = session(store=store, id="s1")
     talk.add(turn(1))
     talk.prompt(system=SYSTEM, memory="likes tea")
     told = str([entry.body for entry in store.entries("s1") if entry.kind != "message"])
     assert "careful engineer" not in told
     assert "likes tea" not in told
-    captured = Session(**asked(store=store, id="s2", capture=True))
+    captured = session(store=store, id="s2", capture=True)
     captured.add(turn(1))
     captured.prompt(system=SYSTEM)
     body = store.entries("s2", kinds=["prompt"])[0].body
@@ -80,7 +70,7 @@ def test_the_log_holds_no_text_beside_the_messages_and_what_was_compacted(store)
 
 
 def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
-    talk = Session(**asked(store=store))
+    talk = session(store=store)
     for i in range(30):
         talk.add(turn(i))
         talk.prompt()
@@ -103,33 +93,24 @@ def test_a_tool_answers_with_what_left_in_the_room_it_has(store):
     assert "No dropped text" in talk.answer_recall({"query": "zebra"})
 
 
-class Failing(MemoryStore):
-    """Refuses to write when it is told to."""
+def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was_and_tells_of_no_event(store):
+    broken, seen = FaultyStore(store), Seen()
+    talk, never = session(store=broken, observers=[seen]), session()
 
-    full = False
+    def fails(call, *given):
+        before = len(seen.events)
+        broken.fail_next()
+        with pytest.raises(StoreError):
+            call(*given)
+        assert len(seen.events) == before
 
-    def append(self, session, entries, **more):
-        if self.full:
-            raise StoreError(self.url, "the disk is full")
-        return super().append(session, entries, **more)
-
-
-def test_a_store_that_cannot_be_written_leaves_the_session_as_it_was():
-    store = Failing()
-    talk, never = Session(**asked(store=store)), Session(**asked())
     for i in range(30):
         for message in turn(i):
-            store.full = True
-            with pytest.raises(StoreError):
-                talk.add(message)
-            store.full = False
+            fails(talk.add, message)
             talk.add(message)
             never.add(message)
             if i % 3 == 0:
-                store.full = True
-                with pytest.raises(StoreError):
-                    talk.prompt()
-                store.full = False
+                fails(talk.prompt)
             assert talk.prompt().messages == never.prompt().messages
     assert {**talk.status().to_dict(), "session": never.id} == never.status().to_dict()
 
@@ -144,20 +125,10 @@ def test_a_meter_of_the_callers_own_has_to_be_given_again(store):
     assert Session.open(usual.id, store=store).meter.name == "o200k_base"
 
 
-def test_events_are_told_only_once_they_are_written():
-    seen, store = Seen(), Failing()
-    talk = Session(**asked(store=store, observers=[seen]))
-    talk.add(turn(1))
-    store.full = True
-    with pytest.raises(StoreError):
-        talk.prompt()
-    assert seen.events == []
-
-
 @pytest.mark.parametrize("known", [True, False], ids=["opened", "begun"])
 def test_an_unknown_option_is_an_error_with_the_nearest_ones(store, known):
     if known:
-        Session(**asked(store=store, id="a"))
+        session(store=store, id="a")
     with pytest.raises(InvalidValue, match="keep_turns") as refused:
         Session.open("a", store=store, create=True, keep_turn=2, **asked())
     assert refused.value.value == "keep_turn"
@@ -216,7 +187,7 @@ def test_another_model_is_taken_over_beside_another_writer(store, monkeypatch):
 
 
 def test_a_session_keeps_the_format_of_its_messages(store):
-    Session(**asked(store=store, id="a")).add(TURNS["anthropic"](1))
+    session(store=store, id="a").add(TURNS["anthropic"](1))
     with pytest.raises(InvalidValue, match="format must be 'anthropic', the format of the session, or omitted"):
         Session.open("a", store=store, format="openai")
     assert Session.open("a", store=store, format="anthropic").format == "anthropic"
@@ -224,7 +195,7 @@ def test_a_session_keeps_the_format_of_its_messages(store):
 
 
 def test_a_format_is_taken_if_the_messages_could_be_in_any(store):
-    Session(**asked(store=store, id="a")).add({"role": "user", "content": "Why?"})
+    session(store=store, id="a").add({"role": "user", "content": "Why?"})
     Session.open("a", store=store, format="anthropic")
     opened = Session.open("a", store=store)
     opened.add({"role": "assistant", "content": "It was the disk."})
