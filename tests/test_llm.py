@@ -25,33 +25,14 @@ ANTHROPIC = {
 }
 
 
-class Server:
-    """A real server on the loopback that answers as it is told and remembers what it was asked."""
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append((self.path, dict(self.headers), json.loads(body)))
+        self.server.answer(self)
 
-    def __init__(self):
-        self.asked = []
-        self.answer = lambda handler: _send(handler, 200, OPENAI)
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.asked.append((self.path, dict(self.headers), json.loads(body)))
-                outer.answer(self)
-
-            def log_message(self, *_):
-                return
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def close(self):
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    def log_message(self, *_):
+        return
 
 
 def _send(handler, status, values, headers=()):
@@ -66,9 +47,15 @@ def _send(handler, status, values, headers=()):
 
 @pytest.fixture
 def server():
-    made = Server()
-    yield made
-    made.close()
+    """A real server on the loopback that answers as it is told and remembers what it was asked."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        made.daemon_threads, made.asked, made.url = True, [], f"http://127.0.0.1:{made.server_port}"
+        made.answer = lambda handler: _send(handler, 200, OPENAI)
+        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
 
 
 @pytest.mark.requirement("S2.10")

@@ -34,22 +34,16 @@ def interleaved(known, count, rounds, order=None):
     return names
 
 
-@pytest.mark.parametrize("most", [3, 1_000])
-def test_no_session_is_opened_twice_however_many_conversations_take_turns(most):
+@pytest.mark.parametrize(("bound", "most"), [({"most": 3}, 3), ({"memory": 200_000}, 11), ({}, 12)], ids=str)
+def test_no_session_is_opened_twice_however_many_conversations_take_turns(bound, most):
     store = MemoryStore()
-    names = interleaved(Conversations(8_000, store=store, most=most), 12, 4, Random(5))
+    known = Conversations(8_000, store=store, **bound)
+    names = interleaved(known, 12, 4, Random(5))
+    assert 1 <= len(known) <= most
     assert all(len(each) == 1 for each in names.values())
     assert len(store.sessions(limit=100)) == 12
     written = [len(store.entries(row.id, kinds=["message"])) for row in store.sessions(limit=100)]
     assert set(written) == {2 + 2 * 3}, "no message is logged twice"
-
-
-def test_their_memory_is_a_bound_too():
-    store = MemoryStore()
-    known = Conversations(8_000, store=store, memory=200_000)
-    interleaved(known, 12, 2)
-    assert 1 <= len(known) < 12
-    assert len(store.sessions(limit=100)) == 12
 
 
 def test_conversations_that_begin_alike_are_told_apart_by_what_follows():

@@ -19,6 +19,10 @@ FORMATS = {
         },
         ReportedUsage(input=1_000, output=50, cached=800, written=100),
     ),
+    "chat, with Anthropic's cache": (
+        {"prompt_tokens": 100, "completion_tokens": 5, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 0},
+        ReportedUsage(input=100, output=5),
+    ),
     "responses": (
         {"input_tokens": 1_000, "output_tokens": 50, "input_tokens_details": {"cached_tokens": 800}},
         ReportedUsage(input=1_000, output=50, cached=800),
@@ -109,13 +113,3 @@ def test_a_sum_of_several_passes_is_no_size_of_a_prompt():
     talk.record_usage({"input_tokens": 5_000, "cache_read_input_tokens": 0, "output_tokens": 1, "iterations": [1, 2]})
     assert talk.status().reported is None
     assert talk.meter.name == "chars/4"
-
-
-def test_a_usage_of_chat_completions_with_anthropics_cache_fields_includes_its_cached_tokens():
-    usage = {
-        "prompt_tokens": 100,
-        "completion_tokens": 5,
-        "cache_read_input_tokens": 80,
-        "cache_creation_input_tokens": 0,
-    }
-    assert reported(usage).input == 100
