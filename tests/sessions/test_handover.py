@@ -89,6 +89,23 @@ def test_more_than_five_results_are_in_the_next_context():
     assert all(f'{{"module": {number}, "state": "ported"}}' in first for number in range(known))
 
 
+@pytest.mark.parametrize(("words", "newest"), [(20, 6), (200, 2)], ids=["short", "long"])
+def test_results_take_a_quarter_of_the_hand_over_and_the_newest_are_named(words, newest):
+    def steps(tick, number):
+        ended = "goal" if tick.sub_tick else "iteration"
+        return brim.Step(messages=[model(FILLER * 8)], result=f"{number}: " + "word " * words, end=ended)
+
+    loop, prompts = loop_of(steps, max_iterations=50)
+    known = len(loop.run().results) - 1
+    first = prompts[-1][0]["content"]
+    told = first[first.index("Results so far") :].splitlines()
+    assert told[0] == f"Results so far: {known}, the newest {newest}"
+    assert [line.split(":")[0] for line in told[1:]] == [f"- {at}" for at in range(known - newest, known)]
+    assert all(line.endswith("word …") and 290 < len(line) <= 304 for line in told[1:]) is (words == 200)
+    limit = loop.session.budget // 4 // 4
+    assert 0.8 * limit < len("\n".join(told)) / 4 <= limit
+
+
 class TestSummariser:
     def run(self, summarise):
         def steps(tick, number):
