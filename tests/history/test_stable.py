@@ -29,13 +29,13 @@ def prompts(steps, budget, **options):
     return fits
 
 
-def lowest(budget, low):
+def lowest(budget, low, high=1.0):
     """Return the tokens of the smallest prompt after a cut."""
     steps = [
         [calling(f"c{i}"), result(f"c{i}", " ".join(f"part_{i}_{j}.py" for j in range(30)))]
         for i in range(max(40, budget // 200))
     ]
-    fits = prompts([[system("rules"), user("task")], *steps], budget, stable=brim.Stable(low=low))
+    fits = prompts([[system("rules"), user("task")], *steps], budget, stable=brim.Stable(low=low, high=high))
     cut = [b for a, b in pairwise(fits) if b.messages[: len(a.messages)] != a.messages]
     return min(fit.used for fit in cut)
 
@@ -49,10 +49,10 @@ def test_a_prompt_extends_the_last_one_until_the_line_is_crossed():
     assert all(fit.used <= 1_000 for fit in fits)
 
 
-def test_a_cut_leaves_the_low_line():
-    shares = [lowest(8_000, low) / 8_000 for low in (0.4, 0.6, 0.8)]
-    for low, share in zip((0.4, 0.6, 0.8), shares, strict=True):
-        assert low - 0.1 < share < low + 0.1
+@pytest.mark.parametrize(("low", "high"), [(0.4, 1.0), (0.6, 1.0), (0.8, 1.0), (0.6, 0.75), (0.4, 0.5)])
+def test_a_cut_leaves_the_low_line(low, high):
+    """With a high line of 0.75 and a low one of 0.6, it left 0.35."""
+    assert low - 0.1 < lowest(8_000, low, high) / 8_000 < low + 0.1
 
 
 @pytest.mark.parametrize("budget", [6_000, 20_000, 60_000])

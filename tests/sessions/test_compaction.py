@@ -94,6 +94,17 @@ def test_where_compaction_begins_can_be_set(at, line):
     assert previous > 0
 
 
+@pytest.mark.parametrize(("at", "left"), [("cap", 1_140), ("warning", 960), (0.75, 1_140)])
+def test_a_cut_leaves_four_fifths_of_the_line_but_less_than_the_warning(at, left):
+    talk, sizes = session(compact_at=at), []
+    for i in range(30):
+        talk.add(turn(i))
+        before, used = talk.status().compactions, talk.prompt().used
+        if talk.status().compactions > before:
+            sizes.append(used)
+    assert 0.9 * left < min(sizes) <= max(sizes) <= left
+
+
 def test_a_function_for_notices_that_raises_ends_no_request(caplog):
     def fails(text):
         raise RuntimeError("the terminal is gone")

@@ -272,7 +272,7 @@ class HistoryFit:
 
     def _left(self, room: int, need: int, share: float) -> int:
         """Return the tokens that a cut leaves for turns that may be dropped."""
-        line = int(self.budget * share) - (self.budget - room)
+        line = int(self.budget * share) - (self.budget - self.room)
         return max(line - need, int((room - need) * share * _REST))
 
     def _choose(self, kept: Collection[int], order: Sequence[int], left: int) -> None:

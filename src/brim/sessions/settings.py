@@ -279,7 +279,7 @@ class SessionSettings:
     @property
     def low(self) -> float:
         """The share of the budget to which a cut reduces the prompt; it is below the warning line."""
-        return min(Stable().low, _BELOW_WARNING * self.window.warning / max(1, self.budget))
+        return min(Stable().low * self.high, _BELOW_WARNING * self.window.warning / max(1, self.budget))
 
     @property
     def longest_result(self) -> int | None:
