@@ -179,6 +179,14 @@ def test_memory_gives_way_to_what_has_to_stay():
     assert "memory" not in {part.name for part in tight.receipt.parts if part.present}
 
 
+def test_memory_leaves_room_for_the_newest_result():
+    talk = session(window=2_000)
+    talk.add([*turn(1)[:2], {**turn(1)[2], "content": "".join(f"row {i} of the log\n" for i in range(900))}])
+    talk.prompt(system="word " * 1_500, memory=["fact " * 20 for _ in range(90)])
+    sizes = talk.status().categories
+    assert 180 < sizes["tool results"] <= 200 < sizes["memory"]
+
+
 def test_what_is_sent_is_what_was_counted_whoever_changes_a_message():
     """A client that streams into one dictionary: 50,013 tokens were sent, and the receipt said 12."""
     meter, long = brim.meter("gpt-4o"), "word " * 50_000

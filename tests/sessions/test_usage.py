@@ -84,8 +84,8 @@ def test_a_use_above_the_line_that_only_the_provider_saw_is_warned_of_once():
     talk.add([*turn(1), *turn(2)])
     for i in range(3):
         talk.prompt()
-        talk.record_usage(input_tokens=900 + i)
-    assert talk.status().warnings == 1
+        talk.record_usage(input_tokens=850 + i)
+        assert talk.status().warnings == 1
     assert len(seen.of("warning")) == 1
 
 
