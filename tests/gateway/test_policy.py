@@ -20,6 +20,7 @@ def test_warn_sends_the_request_unchanged_and_reports_the_excess(gateway, upstre
     _, headers, _ = post(url, body)
     assert upstream.bodies[-1] == body
     assert int(headers["x-brim-over"]) == int(headers["x-brim-tokens-before"]) - upstream.window
+    assert "x-brim-over" not in post(url, asked(conversation(1)))[1]
 
 
 @pytest.mark.parametrize(
