@@ -44,6 +44,12 @@ def test_refuse_answers_as_the_provider_would(gateway, upstream, path, code, wor
     assert not upstream.bodies
 
 
+@pytest.mark.parametrize(("short", "status"), [(0, 200), (1, 400)])
+def test_refuse_sends_a_request_that_fills_the_window_exactly(gateway, upstream, short, status):
+    url, _ = gateway(policy="refuse", window=brim.meter("gpt-4o").count_messages(conversation(3)) - short)
+    assert post(url, asked(conversation(3)))[0] == status
+
+
 def test_rules_apply_by_model_key_and_route(gateway, upstream, monkeypatch):
     monkeypatch.setenv("TEAM_A", "key-a")
     monkeypatch.setenv("TEAM_B", "key-b")
