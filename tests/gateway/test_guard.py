@@ -33,6 +33,10 @@ def test_a_request_is_admitted_only_with_a_key(locked, upstream):
     assert post(url, SHORT, authorization="Bearer correct horse")[0] == 200
     assert post(url, SHORT, x_api_key="correct horse")[0] == 200
     assert json.loads(post(url, SHORT, "/v1/messages")[2])["error"]["type"] == "authentication_error"
+    google = post(url, SHORT, "/v1beta/models/gemini-3-pro:generateContent")[2]
+    assert json.loads(google)["error"]["status"] == "UNAUTHENTICATED"
+    amazon = post(url, SHORT, "/model/amazon.nova-pro/converse")[1]
+    assert amazon["x-amzn-errortype"] == "AccessDeniedException"
     assert upstream.headers[-1]["authorization"] == f"Bearer {SECRET}"
 
 
