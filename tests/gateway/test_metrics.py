@@ -13,7 +13,7 @@ from brim.gateway.report.lines import line_of
 from gateway.attacks import KEY_SHAPES
 from gateway.conftest import admitted, asked, call, conversation, get, post, seen_by
 from gateway.raw_server import raw_upstream
-from gateway.scripted import played
+from gateway.scripted import JSON, played
 from gateway.test_overflow import OPENAI
 from gateway.test_relay import opened, settled
 
@@ -157,6 +157,13 @@ def test_a_gateway_is_ready_while_its_upstream_is(gateway, upstream, monkeypatch
     assert (status, json.loads(said)["status"]) == (503, "upstream refused the connection; check its address and port")
     assert get(url, "/healthz")[::2] == (200, b'{"status": "ok"}')
     assert get(gateway()[0], "/readyz")[0] == 200
+
+
+def test_an_upstream_that_wants_a_key_is_there_since_readiness_sends_none(gateway, upstream, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "key-of-the-gateway")
+    with played(gateway, ("models", 401, JSON, [b"{}"]), upstream_key="MODEL_KEY") as (url, model, _):
+        assert get(url, "/readyz")[::2] == (200, b'{"status": "ok"}')
+    assert "key-of-the-gateway" not in str(model.received)
 
 
 def test_upstream_is_asked_seldom_whether_it_is_there(gateway, upstream):
