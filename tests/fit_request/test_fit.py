@@ -257,8 +257,16 @@ def test_tools_that_the_history_calls_stay_and_the_best_for_the_question():
     assert [entry.id for entry in request.receipt.part("tools").kept] == names
     assert request.used == M.count_messages(request.messages, request.tools) <= 800
     assert request.receipt.part("tools").reason == f"the {len(names)} of 60 tools that are called or the most relevant"
-    called = brim.fit_request(messages=messages, tools=tools, budget=140, keep_tools="relevant", meter=M)
+    two = brim.fit_request(messages=messages, tools=tools, budget=147, keep_tools="relevant", meter=M)
+    assert (len(two.tools), two.used) == (2, 147)
+    called = brim.fit_request(messages=messages, tools=tools, budget=146, keep_tools="relevant", meter=M)
+    assert len(called.tools) == 1
     assert called.receipt.part("tools").reason == "it needs at least 58 tokens, and fewer were left"
+    for priority, behind in (("high", 0), ("low", 1)):  # A fifth of the budget is for tools, called ones included.
+        given = {"messages": [*chat(), *messages[1:]], "tools": tools, "keep_tools": "relevant", "meter": M}
+        part = brim.fit_request(**given, budget=1_000, history_priority=priority).receipt.part("tools")
+        assert part.priority == brim.Section("a", "x", priority="low").rank + behind
+        assert 140 < part.used <= 200
     everything = brim.fit_request(messages=messages, tools=tools, budget=800_000, keep_tools="relevant", meter=M)
     assert everything.tools == tools
     assert [entry.id for entry in everything.receipt.part("tools").kept] == [each["function"]["name"] for each in tools]
