@@ -6,6 +6,7 @@ import re
 import pytest
 
 import brim
+from brim.history.compact.plan import plan
 from brim.integrations.calls import FittedCalls
 from brim.sessions.conversations.remembered import _MOST_BYTES
 from brim.sessions.loop.progress import Limits
@@ -133,6 +134,8 @@ CLAIMS = {
         [brim.Window.of(model).reserve for model in ("gpt-4", "gpt-5")] == [1_024, 4_096]
     ),
     "may take `timeout_seconds` (30)": lambda: setting("timeout_seconds") == 30,
+    "the newest `keep_turns` turns (3 by default)": lambda: argument(plan, "keep_turns") == 3,
+    "`summary_share` of `room` (a quarter by default)": lambda: argument(plan, "summary_share") == 0.25,
 }
 """A sentence, or a part of one, and whether the code does what it says."""
 
