@@ -81,6 +81,13 @@ def test_a_result_that_came_again_is_referred_to_before_any_other_is_shortened(f
     assert [m for i, m in enumerate(fitted.messages) if m is not messages[i]] == [result(f"c{first}", TWIN)]
 
 
+@pytest.mark.parametrize(("size", "again"), [(59, False), (60, True)])
+def test_only_a_repeated_result_that_is_longer_than_its_mark_is_referred_to(size, again):
+    rounds = [m for name in "ab" for m in (calling(name), result(name, "x" * size))]
+    messages = [user(), *rounds, model("so " * 300), user("end")]
+    assert (TWIN in str(fit(messages, total(messages) - 1).messages)) is again
+
+
 # --- a result that is shortened
 
 
@@ -275,6 +282,14 @@ def test_the_newest_turn_and_the_older_ones_have_their_caps():
     assert fitted.messages[0] is messages[0]
 
 
+def test_a_turn_of_exactly_its_cap_changes_nothing():
+    rounds = [m for name in "ab" for m in (calling(name), result(name, "x" * 100))]
+    messages = [user("task"), *rounds, model("done " * 30)]
+    for at, cap in (("older", total(rounds[:2])), ("recent", total(messages[-1:]))):
+        assert fit(messages, 10_000, **{at: cap}).messages == messages
+        assert fit(messages, 10_000, **{at: cap - 1}).messages != messages
+
+
 # --- forms that are remembered
 
 
@@ -373,3 +388,14 @@ def test_lines_with_words_of_the_task_outlast_newer_results_without_any(budget):
     shown = "\n".join(str(each) for each in fit(debugging_run(), budget, brim.meter("o200k_base")).messages)
     assert "listen_port = 47213" in shown
     assert "FATAL E7731: the lease is gone" in shown
+
+
+def test_a_line_with_two_names_is_shown_before_a_newer_one_with_one():
+    filler = [f"plain words of line {word}" for word in "abcdefghijklmnopqrstuvwxyz"]
+    old = "see lib/one_a.py and lib/two_b.py here"
+    new = "see all that is about in lib/new_d.py"
+    messages = [user("Go on.")]
+    for name, line in (("a", old), *((name, "no name here") for name in "bcdef"), ("g", new), ("h", "nor here")):
+        messages += [calling(name), result(name, "\n".join([*filler[:13], line, *filler[13:]]))]
+    shown = {(old in str(each.messages), new in str(each.messages)) for each in every_fit(messages, step=5)}
+    assert shown == {(True, True), (True, False), (False, False)}

@@ -45,7 +45,9 @@ def test_a_note_that_came_between_a_call_and_its_result_is_no_step_and_hides_no_
     asked, result = {"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c"}
     said = [{"role": "user", "content": f"Question {i}. " + "word " * 60} for i in range(40)]
     earlier = [{"role": "user", "content": note(3, 9, 100, 200, "tokens")}]
-    for between in ([], earlier):
-        messages = [{"role": "user", "content": "Task"}, asked, *between, {**result, "content": "ok"}, *said]
+    wait = [{"role": "user", "content": "Wait."}]
+    for before, between in (([], []), ([], earlier), (earlier, wait)):
+        task = {"role": "user", "content": "Task"}
+        messages = [task, *before, asked, *between, {**result, "content": "ok"}, *said]
         receipt = brim.fit_messages(messages, budget=1_500, model="gpt-5").receipt
         assert receipt.history["context_truncation"]["steps_total"] == 42

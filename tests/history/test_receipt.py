@@ -63,6 +63,10 @@ HISTORIES = {
         "openai",
         [user("task"), calling("a"), user("w" * 80), model("m" * 80), result("a", "r" * 80), user("end")],
     ),
+    "a result without its call": (
+        "anthropic",
+        [*anthropic(2), says(text("so")), gives(answer("x", "out " * 20), text("and go on")), says(text("ok")), user()],
+    ),
     "anthropic": ("anthropic", anthropic()),
     "items": ("responses", items()),
 }

@@ -35,22 +35,15 @@ def test_a_text_is_cut_as_what_it_is(name):
     assert cut == truncator.truncate(text, 200, CHAR)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_the_kind_is_named(name):
-    kind = kind_of(TEXTS[name][1])
-    plain = name in ("some lines", "one line", "broken json")
-    assert kind == ("text" if plain else TEXTS[name][0].kind)
-
-
 @pytest.mark.parametrize("text", [("def f(): return [" + "1, " * 200 + "]\n") * 2, "```\n" + "`" * 900 + "\n"])
 def test_what_cannot_keep_its_kind_is_cut_as_plain_text(text):
     assert kind_of(text) in ("code", "markdown")
     assert "characters omitted" in Shape().truncate(text, 60, CHAR).text
 
 
-def test_a_text_above_two_million_characters_is_only_a_log_or_a_text():
+def test_a_text_above_two_million_characters_is_a_log():
     diff = "--- a\n+++ b\n@@ -1 +1 @@\n".ljust(2_000_000, "+")
-    assert (kind_of(diff), kind_of(diff + "+")) == ("diff", "text")
+    assert (kind_of(diff), kind_of(diff + "+")) == ("diff", "log")
 
 
 def test_a_marker_that_does_not_fit_is_refused():

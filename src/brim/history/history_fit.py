@@ -508,12 +508,11 @@ class HistoryFit:
         """Return what this fit sends, for the next one."""
         turns, dangling = self.turns, self.dangling
         edges = [position for span in self.kept for position in span][:-1]
-        edited = [position for position in self.sent if position not in dangling] if dangling else self.sent
-        bound = max(*edges, 0, max(edited, default=-1) + 1)
+        bound = max([0, *edges, *(position + 1 for position in self.sent if position not in dangling)])
         return HeldCut(
             kept=tuple(self.kept),
             edits={position: self.sent[position] for position in sorted(self.sent)},
-            unanswered=tuple(position for position in self.sent if position in dangling) if dangling else (),
+            unanswered=tuple(position for position in self.sent if position in dangling),
             note=self.note,
             seen=self.seen,
             length=len(turns),
@@ -526,12 +525,11 @@ class HistoryFit:
         )
 
     def _known(self, held: HeldCut | None) -> HeldCut | None:
-        """Return the cut of the last fit if the history still begins with the same turns."""
+        """Return the cut of the last fit if the history still begins with the same messages."""
         turns = self.turns
         if held is None or held.bound > len(turns) or held.start != turns.fingerprint(held.bound):
             return None
-        edges = [position for span in held.kept for position in span][:-1]
-        return held if all(turns.starts[turns.turn_of(position)] == position for position in edges) else None
+        return held
 
     def _has_outgrown(self, held: HeldCut) -> bool:
         """Return whether the budget has grown so much that the cut of the last fit leaves out too much."""
@@ -550,7 +548,7 @@ class HistoryFit:
             if position not in self.edits and position not in held.unanswered:
                 self._edit({position: kept if counted else self.forms.counted(position, kept.raw)})
         edges = [turns.turn_of(position) for span in held.kept for position in span]
-        if edges[1:] and (edges[0] > 0 or len(edges) > 2):
+        if edges:
             self.spans = self._with_essential(zip(edges[::2], [*edges[1:-1:2], len(turns.starts)], strict=True))
 
     def _with_essential(self, spans: Iterable[Span]) -> list[Span]:

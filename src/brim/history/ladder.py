@@ -200,13 +200,12 @@ class Ladder:
 
     def _choose_lines(self) -> None:
         """Show lines of older results: those with the most names that nothing else shows, for their length."""
-        room, touched = self.left, set[int]()
+        room = self.left
         for cost, (position, piece, part) in self._ranked_lines():
             if cost <= room:
                 room -= cost
                 self._chosen.setdefault(position, {}).setdefault(piece, []).append(part)
-                touched.add(position)
-        for position in sorted(touched, reverse=True):
+        for position in sorted(self._chosen, reverse=True):
             self._write(position)
 
     def _ranked_lines(self) -> list[tuple[int, Line]]:

@@ -81,9 +81,8 @@ class Ranking:
         for turn in range(len(self._starts), len(starts)):
             self._index.add("\n".join(_spoken(turns.messages[position]) for position in turns.members(turn)))
         self._starts = starts
-        asked, question = turns.question()
-        query = question if options.query is None else options.query
-        own = {turns.turn_of(asked)} if asked is not None and query == question else ()
+        query = turns.question if options.query is None else options.query
+        own = turns.at(turns.instruction) if query == turns.question else ()
         ranked: list[int] = self._index.rank(query, turns.weights[:-1], own)
         return ranked
 

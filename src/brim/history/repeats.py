@@ -9,7 +9,7 @@ from brim.wire.message import Message, results_of
 SAME_RESULT = "[the same result as in a later step]"
 SAME_TEXT = "[the same text again later]"
 _SHORT = 60
-"""Characters up to which a repeated text is shown each time: a mark would save nothing."""
+"""Characters from which a repeated text is shown only once: for a shorter one, a mark would save nothing."""
 
 Place = tuple[int, int]
 """A text or a result: the position of its message, and the index of its piece."""

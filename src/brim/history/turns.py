@@ -282,13 +282,10 @@ class Turns:
         said = ((at, message.text().casefold()) for at, message in enumerate(self.messages)) if texts else ()
         return [at for at, text in said if any(each in text for each in texts)]
 
-    def question(self) -> tuple[int | None, str]:
-        """Return the position and the words of the last message by a person; `None` and an empty text without one."""
-        for at in range(len(self.messages) - 1, -1, -1):
-            message = self.messages[at]
-            if message.role == "user" and is_spoken(message) and (words := message.said()):
-                return at, words
-        return None, ""
+    @property
+    def question(self) -> str:
+        """The words of the last message by a person; empty without one."""
+        return "" if self.instruction is None else self.messages[self.instruction].said()
 
     def printed(self, position: int) -> bool:
         """Return whether a user message is the output of a command, for agents without tool calls.
@@ -439,15 +436,12 @@ class Turns:
         if not self._owns:
             self.starts, self.weights = self.starts[:], self.weights[:]
             self.before = self.before[:]
-            self.notes, self.noted = set(self.notes), dict(self.noted)
             self._owns = True
-        merged = range(turn + 1, len(self.starts))
         self.weights[turn] = sum(self.weights[turn:])
         for row in (self.starts, self.weights, self.before):
             del row[turn + 1 :]
-        self.notes.difference_update((turn, *merged))
-        for gone in (turn, *merged):
-            self.noted.pop(gone, None)
+        self.notes = {note for note in self.notes if note < turn}
+        self.noted = {each: units for each, units in self.noted.items() if each < turn}
 
     def _seat(self, at: int, bond: int | None) -> None:
         """Note a result that must be moved next to its call."""

@@ -60,7 +60,7 @@ def relevant_order(
     """
     texts = tuple(["\n".join(_words(_functions(tool))) for tool in tools])
     index = _index(texts)
-    question = question or history.turns.question()[1]
+    question = question or history.turns.question
     called = history.called(range(len(history.turns.starts)))
     newest = [message.text()[:_LONGEST] for message in history.turns.messages[-_MESSAGES:]]
     queries = dict.fromkeys([question, instructions, *newest, " ".join(sorted(called))])

@@ -43,14 +43,9 @@ _CLIP = 400
 """Characters of a line that are examined to tell code from a report."""
 
 
-def last_failure(text: str) -> int | None:
-    """Return the offset of the last failure that a text reports, or `None`."""
-    return max(failure_places(text), default=None)
-
-
 def reports_failure(text: str) -> bool:
     """Return whether a text reports a failure."""
-    return last_failure(text) is not None
+    return bool(failure_places(text))
 
 
 def failure_places(text: str) -> list[int]:

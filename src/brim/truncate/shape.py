@@ -17,12 +17,12 @@ from brim.truncate.json_parts import LARGEST, JsonParts, Parts, json_parts
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import finest, pick, room_of
 
-Kind = Literal["json", "diff", "log", "markdown", "code", "text"]
+Kind = Literal["json", "diff", "log", "markdown", "code"]
 
 _SAMPLE = 20_000
 """Characters of a text that are examined."""
 _LONG = 2_000_000
-"""Longer texts, in characters, are only checked for JSON and logs."""
+"""Longer texts, in characters, are cut as logs."""
 _DIFF = re.compile(r"^(?:diff --git .+|--- .+\r?\n\+\+\+ .+\r?\n@@ -\d)", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} \S.*\n\s*\n|^\S.*\n(?:=|-){3,}\s*$", re.MULTILINE)
@@ -66,7 +66,7 @@ class Shape(BaseTruncator):
         cut, kind = None, self.kind
         if kind == "json" or (kind is None and len(text) <= LARGEST):
             cut = json_cut(text, limit, meter)
-        kind = kind or _kind_of_text(text)
+        kind = kind or kind_of(text)
         if cut is None and kind in ("code", "diff", "markdown"):
             lines = TextParts(text, longest=len(text) + 1, marker=self.marker)
             cut = import_module(f"brim.truncate.{kind}").picked(lines, limit, meter)
@@ -75,26 +75,22 @@ class Shape(BaseTruncator):
 
 
 def kind_of(text: str) -> Kind:
-    """Return what kind of text it looks like."""
-    return "json" if json_parts(text) else _kind_of_text(text)
-
-
-def _kind_of_text(text: str) -> Kind:
-    """Return what kind of text it looks like, apart from JSON."""
+    """Return what kind of text it looks like, apart from JSON; `log` for plain text."""
+    if len(text) > _LONG:
+        return "log"
     sample = text[:_SAMPLE]
     lines = [line for line in sample.split("\n") if line.strip()]
-    is_long, is_log = len(text) > _LONG, _share(lines, _LOG_LINE) >= _LOG_SHARE
-    if not is_long and _DIFF.search(sample):
+    if _DIFF.search(sample):
         return "diff"
-    if is_long or is_log:
-        return "log" if is_log or _OUTPUT.search(sample) else "text"
+    if _share(lines, _LOG_LINE) >= _LOG_SHARE:
+        return "log"
     if _FENCE.search(sample):
         return "markdown"
     if _OUTPUT.search(sample):
         return "log"
     if sample.startswith("#!") or _share(lines, _CODE_LINE) >= _CODE_SHARE:
         return "code"
-    return "markdown" if _HEADING.search(sample) else "text"
+    return "markdown" if _HEADING.search(sample) else "log"
 
 
 def _share(lines: list[str], pattern: re.Pattern[str]) -> float:

@@ -45,7 +45,6 @@ def test_the_newest_turns_the_task_and_the_system_stay_and_a_summary_stands_for_
     assert done.messages[2]["content"].startswith(SUMMARY_MARK)
     assert "Thirty files were read." in done.messages[2]["content"]
     assert all(a is b for a, b in zip(done.messages[3:], messages[-6:], strict=True))
-    assert made.kept == (0, 1, *range(len(messages) - 6, len(messages)))
     assert made.gone == tuple(range(2, len(messages) - 6))
 
 
@@ -70,7 +69,6 @@ def checked(seed):
     assert done.after == traffic.size(done.messages, case.format, case.meter) - (total - done.before), (
         "what frames a request beside its messages is the same before and after"
     )
-    assert sorted([*made.kept, *made.gone]) == list(range(len(case.messages)))
     return True
 
 
@@ -151,7 +149,7 @@ def test_it_does_not_pay_where_little_is_old():
 def test_fewer_turns_stay_where_they_leave_no_room_for_a_summary():
     messages = chat(10, 2_000)
     done = plan(messages, meter=METER, room=1_800, keep_turns=8)
-    assert len(done.kept) == 2 + 2
+    assert len(done.gone) == len(messages) - 2 - 2
     assert "newest 1 turns" in done.reason
     for room in range(700, 1_700, 10):
         made = plan(chat(10, 200), meter=METER, room=room, keep_turns=8)
@@ -197,6 +195,8 @@ def test_a_summary_that_is_not_smaller_is_refused_with_the_numbers():
 def test_a_summary_beyond_its_limit_is_cut_to_it():
     made = plan(chat(), meter=METER, room=1_000)
     done = apply(made, "word " * (made.limit + 100))
+    least = int(made.reason.rpartition(" ")[2].replace(",", ""))
+    assert least <= done.before - done.after <= least + 20
     assert made.limit - 3 <= made.meter.load(done.summary) <= made.limit
     assert done.summary.startswith("word word")
 

@@ -16,8 +16,10 @@ from brim.history.compact.sentence_kind import sentence_kind
 from brim.history.excerpts import brief_arguments, parts_of
 from brim.history.note import is_note, is_written
 from brim.history.turns import Turns
+from brim.meter import meter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
+from brim.truncate import shortened
 from brim.truncate.failure import reports_failure
 from brim.wire.message import Message
 
@@ -63,8 +65,6 @@ _CALL = 160
 """Characters of a call, and of each of its values before a mark replaces it."""
 _OUTCOME = 800
 """Characters of a call's outcome."""
-_MARKS = 30
-"""Characters of the outcome for the mark of omitted lines."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
@@ -348,19 +348,9 @@ def _command(text: str) -> str:
 
 
 def _outcome(text: str) -> str:
-    """Return the end of a result and as much of its start as fits into `_OUTCOME` characters."""
-    parts = parts_of(clipped(redact(text), 2 * _MOST_TEXT))
-    if len(parts.text) <= _OUTCOME:
-        return _one_line(parts.text, _OUTCOME)
-    chosen, room = set[int](), _OUTCOME - _MARKS
-    for at in (*parts.ending(), *range(len(parts))):
-        if at not in chosen and parts.size(at) > room:
-            if at == len(chosen):
-                break
-            continue
-        room -= parts.size(at) if at not in chosen else 0
-        chosen.add(at)
-    return _one_line(parts.show(chosen), _OUTCOME)
+    """Return the most important lines of a result in one line."""
+    safe = clipped(redact(text), 2 * _MOST_TEXT)
+    return _one_line(shortened(safe, _OUTCOME, meter("chars"), "shape"), _OUTCOME)
 
 
 def _one_line(text: str, most: int) -> str:

@@ -64,11 +64,6 @@ class Compacted:
         """The summary with its mark."""
         return mark.Summary(text=self.summary, replaced=self.replaced, index=self.index)
 
-    @property
-    def freed(self) -> int:
-        """Tokens that it freed."""
-        return self.before - self.after
-
     def to_dict(self) -> dict[str, Any]:
         """Return what the next compaction needs, and the numbers, as JSON values without messages and texts."""
         return {name: getattr(self, name) for name in _FIELDS}
@@ -107,11 +102,6 @@ class CompactionPlan:
     """The summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
-
-    @property
-    def kept(self) -> tuple[int, ...]:
-        """The indexes of the caller's messages that stay."""
-        return tuple(sorted({*self.turns.indexes} - {*self.gone}))
 
     @property
     def replaced(self) -> int:
@@ -248,7 +238,7 @@ def _planned(
     before, unit = turns.fixed + turns.total, turns.meter.unit
     limit = min(most, older // 2, max(LEAST_SUMMARY, room - overhead - before + older))
     saved = older - limit - overhead
-    if not positions or saved < 1 or saved < LEAST_FREED * room:
+    if not positions or saved < LEAST_FREED * room:
         return None
     told = (said_in(turns.messages[at]) for at in positions)
     return CompactionPlan(
