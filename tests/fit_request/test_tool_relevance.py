@@ -148,3 +148,11 @@ def test_a_tool_that_was_called_stays_although_the_conversation_went_on():
         {"role": "user", "content": "Yes, delete the garden."},
     ]
     assert first(2, messages) == ["delete_garden", "think"]
+
+
+def test_the_part_of_the_tools_has_what_those_that_are_offered_cost():
+    tools = [{"type": "function", "function": {"name": f"look_{i}", "description": "Look. " * 90}} for i in range(9)]
+    made = brim.fit_request(user="Where is it?", tools=tools, keep_tools="relevant", budget=500, model="gpt-5")
+    meter, part = brim.meter("gpt-5"), made.receipt.part("tools")
+    assert 0 < len(made.tools) < len(tools)
+    assert part.used == meter.count_messages(made.messages, made.tools) - meter.count_messages(made.messages)
