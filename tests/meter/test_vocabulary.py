@@ -147,26 +147,34 @@ def test_a_megabyte_of_one_thing_is_counted(char):
     assert meter.count(meter.head(text, 100)) <= 100
 
 
-def test_a_panic_moves_to_the_next_engine_and_the_name_tells():
-    meter = Vocabulary("words", [("first", lambda: Fake("first", fails_on="boom")), ("second", lambda: Fake("second"))])
-    assert (meter.count("a b"), meter.name, meter.exact) == (2, "words", True)
+def missing():
+    raise ModuleNotFoundError("no module")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        pytest.param(missing, Fake("second"), "words (by second; first is not installed)", id="not installed"),
+        pytest.param(
+            lambda: Fake("first", fails_on="boom"),
+            Fake("second"),
+            "words (by second; first failed with Panic)",
+            id="a panic",
+        ),
+        pytest.param(
+            lambda: Fake("first", fails_on="boom", error=RuntimeError),
+            Fake("guess", exact=False),
+            "words (estimate: guess; first failed with RuntimeError)",
+            id="the last is an estimate",
+        ),
+    ],
+)
+def test_an_engine_that_fails_is_followed_by_the_next_and_the_name_tells(first, second, name):
+    meter = Vocabulary("words", [("first", first), ("second", lambda: second)])
+    assert (meter.count("a b"), meter.exact) == (2, True)
+    assert (first is missing) == (meter.name == name)
     assert meter.count("boom c d") == 3
-    assert meter.name == "words (by second; first failed with Panic)"
-    assert meter.exact
-
-
-def test_the_last_means_is_an_estimate_and_says_so():
-    meter = Vocabulary(
-        "words",
-        [
-            ("first", lambda: Fake("first", fails_on="boom", error=RuntimeError)),
-            ("guess", lambda: Fake("guess", exact=False)),
-        ],
-    )
-    assert meter.exact
-    meter.count("boom")
-    assert not meter.exact
-    assert meter.name == "words (estimate: guess; first failed with RuntimeError)"
+    assert (meter.name, meter.exact) == (name, second.exact)
 
 
 def test_an_estimate_s_bound_is_above_it_and_never_more_than_the_bytes():
@@ -175,23 +183,17 @@ def test_an_estimate_s_bound_is_above_it_and_never_more_than_the_bytes():
     assert (meter.count("a b c"), meter.upper("a b c")) == (3, 5)
 
 
-def test_a_library_that_is_not_installed_is_passed_over():
-    def missing():
-        raise ModuleNotFoundError("no module")
-
-    meter = Vocabulary("words", [("first", missing), ("second", lambda: Fake("second"))])
-    assert meter.name == "words (by second; first is not installed)"
-
-
-def test_when_nothing_works_the_error_lists_what_was_tried():
-    meter = Vocabulary("words", [("only", lambda: Fake("only", fails_on="boom"))])
-    with pytest.raises(BrimError, match="nothing can count words: only failed with Panic"):
-        meter.count("boom")
-
-
-def test_an_interrupt_is_not_swallowed():
-    meter = Vocabulary("words", [("only", lambda: Fake("only", fails_on="boom", error=KeyboardInterrupt))])
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize(
+    ("fault", "told", "text"),
+    [
+        (Panic, BrimError, "nothing can count words: only failed with Panic"),
+        (KeyboardInterrupt, KeyboardInterrupt, "no"),
+    ],
+    ids=["a panic", "an interrupt"],
+)
+def test_when_nothing_works_the_error_lists_what_was_tried_and_an_interrupt_is_not_swallowed(fault, told, text):
+    meter = Vocabulary("words", [("only", lambda: Fake("only", fails_on="boom", error=fault))])
+    with pytest.raises(told, match=text):
         meter.count("boom")
 
 

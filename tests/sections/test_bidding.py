@@ -64,10 +64,11 @@ def bidding(bidders, budget, *, join=0):
     return Bidding(whole=whole, bidders=bidders, toll=0)
 
 
-def test_joins_that_count_more_are_taken_from_the_least_essential():
+@pytest.mark.parametrize(("join", "used"), [(3, 18), (5, 20)], ids=["more than needed", "exactly"])
+def test_joins_that_count_more_are_taken_from_the_least_essential(join, used):
     first, second = Scripted("first", {10: 10}, rank=0), Scripted("second", {5: 5, 10: 10}, rank=1)
-    run = bidding([first, second], 20, join=3)
-    assert run.run() == 18
+    run = bidding([first, second], 20, join=join)
+    assert run.run() == used
     assert [each.load for each in run.proposals.values()] == [10, 5]
     assert "the joined prompt counted more" in run.proposals[second].reason
 

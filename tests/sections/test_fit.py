@@ -181,6 +181,8 @@ def test_many_cuts_are_each_held_to_what_they_are_planned_with():
 
 def test_why_and_diff_tell_what_happened():
     sections = [Section("a", "a" * 80, priority="high"), Section("b", "b" * 80), Section("c", "c" * 80, floor=80)]
+    unmarked = Section("d", "d" * 80, priority="low", marker="")
+    assert "no room was left for it" in fit(sections[0], unmarked, budget=82).receipt.why("d")
     small, big = fit(*sections, budget=130), fit(*sections, budget=500)
     assert small.receipt.why("a") == "a is whole: it fits whole (size 80, wanted 80, granted 80, used 80 chars)."
     assert "were left for its 80" in small.receipt.why("b")
