@@ -75,7 +75,7 @@ def test_a_stage_leaves_what_it_says(stage, content, left):
 @pytest.mark.parametrize(
     ("stage", "content"),
     [
-        (Stage(section="a", to=5, over_chars=50), "x" * 50),
+        (Stage(section="a", last=1, over_chars=5), "1\n2\n3"),
         (Stage(section="a", last=1, over_entries=3), ["1", "2", "3"]),
         (Stage(section="a", last=3), "1\n2\n3"),
         (Stage(section="a", to=0), "x" * 50),
