@@ -14,13 +14,11 @@ import pytest
 import brim
 from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.litellm import BrimHook
+from integrations.test_wrap import ANSWER, SYSTEM, TASK, WINDOW, Chat, seen
 
 litellm.suppress_debug_info = True
 
-WINDOW, CALLS, ANSWER = 3_000, 32, 100
-SYSTEM, TASK = "You are a careful engineer.", "Find out why the nightly build fails."
-SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}}
-TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
+CALLS = 32
 
 
 @pytest.fixture(autouse=True)
@@ -37,36 +35,21 @@ def registered(*given, **asked):
     return hook
 
 
-def seen(number):
-    return f"line {number}: " + "the worker is fine " * 60
-
-
-class Loop:
+class Loop(Chat):
     """A growing tool loop."""
 
     def __init__(self, server, **more):
-        self.messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASK}]
+        super().__init__()
         self.server, self.more = server, more
 
     def asked(self):
-        return {
-            "model": "openai/gpt-5",
-            "messages": self.messages,
-            "tools": [TOOL],
-            "max_completion_tokens": ANSWER,
-            "api_base": f"{self.server.url}/v1",
-            "api_key": "none",
-            "max_retries": 0,
-            **self.more,
-        }
+        served = {"model": "openai/gpt-5", "api_base": f"{self.server.url}/v1", "api_key": "none", "max_retries": 0}
+        return {**super().asked(), **served, **self.more}
 
     def take(self, answer):
-        message = answer.choices[0].message
-        self.messages.append(message.model_dump(exclude_none=True))
-        for call in message.tool_calls or ():
-            number = json.loads(call.function.arguments)["number"]
-            self.messages.append({"role": "tool", "tool_call_id": call.id, "content": seen(number)})
-        return None if message.tool_calls else message.content
+        text = super().take(answer)
+        self.messages = [raw if isinstance(raw, dict) else raw.model_dump(exclude_none=True) for raw in self.messages]
+        return text
 
     def run(self, ask):
         for _ in range(CALLS + 1):
