@@ -12,6 +12,7 @@ from brim import Window
         pytest.param(Window(1000), 1000, id="all of it"),
         pytest.param(Window(1000, reserve=200), 800, id="less the answer"),
         pytest.param(Window(1000, cap=0.2), 200, id="a share"),
+        pytest.param(Window(1000, cap="100%"), 1000, id="a share of all"),
         pytest.param(Window(1000, cap="20%", reserve=900), 100, id="the reserve is more than the cap leaves"),
         pytest.param(Window(1000, limit=300), 300, id="an absolute limit"),
         pytest.param(Window(1000, limit=300, cap="20%"), 200, id="the least of limit and cap"),

@@ -57,6 +57,7 @@ def test_metrics_count_what_the_events_say():
     metrics.observe(event(used_tokens=900, budget_tokens=1000, truncated=True, stable_prefix=800))
     metrics.observe(event(used_tokens=100, budget_tokens=1000))
     metrics.observe(event("compacted", freed=500, trigger="cap"))
+    metrics.observe(event("compacted", freed=-5, trigger="cap"))
     metrics.observe(event("warning"))
     metrics.observe(event("sub_tick"))
     metrics.observe(event("overflow", retried=True))
@@ -67,7 +68,7 @@ def test_metrics_count_what_the_events_say():
     assert value("brim_prompts_total", model="gpt-5") == 2
     assert value("brim_input_tokens_count", model="gpt-5") == 2
     assert value("brim_prompts_truncated_total", model="gpt-5") == 1
-    assert value("brim_compactions_total", model="gpt-5", trigger="cap") == 1
+    assert value("brim_compactions_total", model="gpt-5", trigger="cap") == 2
     assert value("brim_compaction_freed_tokens_total", model="gpt-5") == 500
     assert value("brim_warnings_total", model="gpt-5") == value("brim_sub_ticks_total", model="gpt-5") == 1
     assert value("brim_overflows_total", model="gpt-5", retried="true") == 1

@@ -15,7 +15,7 @@ def fit(*sections, budget=100, **options):
 def test_every_section_that_lost_something_is_a_loss_with_what_went():
     receipt = fit(
         Section("whole", "w" * 20, priority="high"),
-        Section("cut", "c" * 100, priority="medium", ceiling=60),
+        Section("cut", "c" * 100, priority="medium", ceiling=60, overflow="drop"),
         Section("form", "f" * 50, priority="medium", forms=["short"], overflow="drop"),
         Section("dropped", "d" * 90, priority="low", overflow="drop"),
     ).receipt

@@ -95,6 +95,7 @@ def test_a_summary_is_used_when_it_fits_and_a_cut_when_it_does_not():
 
     assert fit(section, summarise=short).text == "a summary"
     assert asked == [100]
+    assert fit(section, summarise=lambda text, limit: "s" * limit).text == "s" * 100
     prompt = fit(section, summarise=lambda text, limit: text * 2)
     assert states(prompt) == {"notes": "cut"}
     assert states(fit(section)) == {"notes": "cut"}
