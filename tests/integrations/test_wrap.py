@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import anthropic
 import openai
@@ -368,6 +369,29 @@ def test_what_the_provider_holds_is_passed_on(upstream, key):
     wrapped.responses.create(model="gpt-5", input="Go on.", **{key: "resp_1"})
     assert server.requests[0]["input"] == "Go on."
     assert len(wrapped.brim) == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "fitted"),
+    [
+        ({"modelId": "amazon.nova-pro-v1:0"}, True),
+        ({"modelId": "arn:aws:bedrock:us-east-1:1:prompt/ABC:2"}, False),
+        ({"modelId": "amazon.nova-pro-v1:0", "promptVariables": {"place": {"text": "here"}}}, False),
+    ],
+    ids=["a model", "a stored prompt", "variables of one"],
+)
+def test_a_call_of_bedrock_with_a_stored_prompt_is_passed_on(asked, fitted):
+    class Client:
+        meta = SimpleNamespace(service_model=SimpleNamespace(service_name="bedrock-runtime"))
+
+        def _make_api_call(self, operation, values):
+            return {"operation": operation, "sent": values}
+
+    messages = [{"role": "user", "content": [{"text": "word " * 9_000}]}]
+    asked = {**asked, "messages": messages}
+    answer = brim.wrap(Client(), WINDOW, meter="gpt-5")._make_api_call("Converse", asked)
+    assert answer["operation"] == "Converse"
+    assert (answer["sent"] == asked) is not fitted
 
 
 def test_an_input_of_one_text_stays_one(upstream):

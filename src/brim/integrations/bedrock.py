@@ -17,6 +17,8 @@ from brim.sessions.learning.usage import usage_in
 
 _SERVICE = "bedrock-runtime"
 _OPERATIONS = ("Converse", "ConverseStream")
+_STORED = ":prompt/"
+"""Part of the ARN of a stored prompt, whose text brim cannot count."""
 _BYTES = ("bytes", "redactedContent")
 """Fields with bytes, which are recorded as base64."""
 
@@ -35,7 +37,8 @@ def wrapped(client: Any, conversations: Conversations, session: str | None) -> A
     plain = getattr(sent, "plain", sent)  # A client that is wrapped twice is fitted once.
 
     def fitted(operation: str, values: Any) -> Any:
-        call = ConverseCall.of(values, "bedrock", conversations, session) if operation in _OPERATIONS else None
+        fits = operation in _OPERATIONS and _STORED not in str(values.get("modelId"))
+        call = ConverseCall.of(values, "bedrock", conversations, session) if fits else None
         if call is None:
             return plain(operation, values)
         if operation == "Converse":
