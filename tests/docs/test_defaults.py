@@ -88,7 +88,6 @@ CLAIMS = {
     "By default, nothing is summarised": no_summary,
     "none (the default)": no_summary,
     "by default the model's window from the catalogue": own_window,
-    "by default that of each deployment's model": own_window,
     "by default the name that the framework has for it, or else it is recognised by its first messages": recognised,
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
