@@ -14,20 +14,6 @@ def steps(number, text=ENGLISH * 20):
     return [task, *made, {"role": "user", "content": "Go on."}]
 
 
-FLOW = """\
-meter: chars
-budgets: {context_budget_chars: 40000}
-profiles:
-  deep: {budget_overrides: {context_budget_chars: 30000}}
-flows:
-  build:
-    budget_overrides: {context_budget_chars: 20000}
-    steps:
-      - {id: "0", budget_overrides: {context_budget_chars: 12000}}
-      - {id: "1"}
-"""
-
-
 @pytest.mark.requirement("C1")
 def test_a_budget_in_characters_still_honours_the_window_in_tokens(project):
     """200,000 Chinese characters are 278,260 tokens."""
@@ -78,7 +64,7 @@ def test_the_window_of_a_profile_is_limited_to_that_of_the_model(project, monkey
 
 
 def test_what_is_asked_stands_in_for_the_settings(project):
-    settings = project(FLOW).resolve()
+    settings = project("meter: chars\nbudgets: {context_budget_chars: 40000}\n").resolve()
     assert settings.fit_messages(steps(100), budget=5_000).budget == 5_000
     assert settings.fit_messages(steps(100), meter="o200k_base", budget=900).receipt.unit == "tokens"
     assert settings.fit_messages(steps(100), model="gpt-5").budget == brim.Window.of("gpt-5").budget

@@ -114,7 +114,7 @@ def _show(config: Config, settings: Resolved) -> None:
 def _group(key: str) -> str:
     from brim.settings.keys import BARE
 
-    return BARE.get(key, key).partition(".")[0] if "." in BARE.get(key, key) else ""
+    return BARE.get(key, key).rpartition(".")[0].partition(".")[0]
 
 
 def _text(value: object) -> str:

@@ -189,19 +189,11 @@ class Resolved:
 
     def _replacing(self) -> tuple[Values, ...]:
         """Return the layers for budgets; with `override_mode: replace`, only the strongest file layer that sets one."""
-        mode = next(found for layer in self._layers if (found := layer.get("override_mode")) is not None)
-        if mode.value == "merge":
+        if self.value("override_mode") == "merge":
             return self._layers
-        kept: list[Values] = []
-        replaced = False
-        for layer in self._layers:
-            origin = next(iter(layer.values())).origin
-            if origin in _OUTSIDE:
-                kept.append(layer)
-            elif not replaced and any(key.startswith("budgets.") for key in layer):
-                kept.append(layer)
-                replaced = True
-        return tuple(kept)
+        files = [layer for layer in self._layers if next(iter(layer.values())).origin not in _OUTSIDE]
+        weaker = [id(layer) for layer in files if any(key.startswith("budgets.") for key in layer)][1:]
+        return tuple(layer for layer in self._layers if id(layer) not in weaker)
 
     def _budgets(self) -> tuple[dict[str, Value], tuple[tuple[str, str], ...]]:
         """Return the three budgets within their bounds, and the warnings by key."""
