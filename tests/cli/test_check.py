@@ -90,10 +90,8 @@ def test_the_budget_and_the_model_of_the_command_line_come_first(brim, here):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"model": "gpt-5", "messages": [', "request.json:1: not JSON"),
         ('{"model": "gpt-5", "messages": [{"role": "user", "content": "x"}]}}', "extra data"),
         ('{"messages": [{"role": "user", "content": "x"}]}', "budget is missing"),
-        ('{"model": "gpt-6000", "messages": [{"role": "user", "content": "x"}]}', "gpt-6000"),
     ],
 )
 def test_a_request_that_is_broken_is_refused(brim, here, text, told):
@@ -101,12 +99,6 @@ def test_a_request_that_is_broken_is_refused(brim, here, text, told):
     found = brim("check", "request.json", "--json")
     assert found.code == 2
     assert told in json.loads(found.out)["files"][0]["problem"]
-
-
-def test_json_that_is_no_request_is_a_text(brim, here):
-    (here / "schema.json").write_text('{"type": "object", "properties": {}}')
-    told = brim("check", "schema.json", "--budget", "5", "--model", "gpt-5", "--json")
-    assert (told.code, json.loads(told.out)["files"][0]["kind"]) == (1, "text")
 
 
 GOOD = '{"model": "gpt-4", "messages": [{"role": "user", "content": "hi"}]}'

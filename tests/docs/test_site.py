@@ -109,9 +109,10 @@ def test_a_page_that_loads_from_another_host_is_refused():
         site.on_post_page('<script async src="https://cdn.example.org/a.js"></script>', Page)
 
 
-def test_the_page_of_the_python_names_is_what_the_docstrings_say():
-    reference = script("api_reference")
-    told = "python scripts/api_reference.py writes it"
+@pytest.mark.parametrize("name", ["api_reference", "config_reference"])
+def test_a_generated_page_is_what_its_script_writes(name):
+    reference = script(name)
+    told = f"python scripts/{name}.py writes it"
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), told
 
 

@@ -55,9 +55,10 @@ def test_a_plain_prompt_needs_a_budget():
         ('[{"role": "user", "content": "hi"}]', "request"),
         ('[{"name": "a"}, {"name": "b"}]', "text"),
         ('["role", "user"]', "text"),
+        ('{"type": "object", "properties": {}}', "text"),
     ],
 )
-def test_a_list_is_a_request_if_it_holds_messages(prompts, text, kind):
+def test_json_is_a_request_if_it_holds_messages(prompts, text, kind):
     (prompts / "list.json").write_text(text)
     (verdict,), _ = check_files(("list.json",), budget=50, meter="chars")
     assert verdict.kind == kind

@@ -165,14 +165,10 @@ def test_a_profile_of_the_project_replaces_the_users_of_the_same_name(project, t
 
 
 @pytest.mark.requirement("S2.21")
-@pytest.mark.parametrize(
-    ("flow", "profile"),
-    [("flows__build", "profiles__deep"), ("swarm__config__flows__build", "swarm__profiles__deep.swarm_profile")],
-)
-def test_flows_and_profiles_may_be_files_of_their_own(project, flow, profile):
+def test_flows_and_profiles_may_be_files_of_their_own(project):
     files = {
-        profile: "profile_id: deep\ndescription: d\nbudget_overrides:\n  history_max_older_chars: 15000\n",
-        flow: """\
+        "profiles__deep": "profile_id: deep\ndescription: d\nbudget_overrides:\n  history_max_older_chars: 15000\n",
+        "flows__build": """\
             flow: build
             description: Plan, then draft
             budget_overrides:

@@ -50,9 +50,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_malformed_file_is_one_clear_error_and_stays_as_it_was(tmp_path, name):
     content, line, told = CASES[name]
-    content = content if isinstance(content, bytes) else content.encode()
     path = tmp_path / "brim.yaml"
-    path.write_bytes(content)
+    path.write_text(content)
     before = path.stat()
     with pytest.raises(brim.SourceError) as caught:
         brim.load_config(path, environ={})
@@ -62,7 +61,7 @@ def test_a_malformed_file_is_one_clear_error_and_stays_as_it_was(tmp_path, name)
     assert message.startswith(f"{path}:{line}: " if line else f"{path}: ")
     assert "\n" not in message
     assert len(message) < 1_500
-    assert path.read_bytes() == content
+    assert path.read_text() == content
     assert path.stat().st_mtime_ns == before.st_mtime_ns
     assert os.listdir(tmp_path) == ["brim.yaml"]
 
