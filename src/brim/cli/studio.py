@@ -29,7 +29,7 @@ _PAGE = (
 def run(
     file: Annotated[
         str | None,
-        Argument(metavar="[FILE]", help="A request, a log, a trace, a session, a receipt or a store to open."),
+        Argument(metavar="FILE", help="A request, a log, a trace, a session, a receipt or a store to open."),
     ] = None,
     *,
     store: options.Store = None,
