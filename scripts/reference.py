@@ -34,7 +34,7 @@ never as a traceback.
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | the answer is no: over budget (`check`), does not fit (`fit`, `demo`, `replay`, `audit`), failed (`flow`), problems (`doctor`) |
+| 1 | no: over budget (`check`), does not fit (`fit`, `demo`, `replay`, `audit`), failed (`flow`), problems (`doctor`) |
 | 2 | invalid input: an unknown name, an unreadable or binary file, malformed YAML, an invalid value |
 | 130 | interrupted with Ctrl-C |
 | 141 | the reader of the output closed it, as in `brim count . \\| head -1` |
