@@ -61,6 +61,7 @@ def test_a_marker_early_in_a_flow_asks_for_a_greater_total(project):
 def test_a_marker_late_in_a_long_flow_is_expected_and_to_be_reviewed(project):
     told = found(project(BUILD), receipt(30, 20, size=10_000))
     assert "total budget is hit early" not in told
+    assert "total budget is hit early" not in found(project(BUILD), receipt(10, 5, size=70_000))
     note = told["truncation notes to review"]
     assert note.level == "advice"
     assert (
@@ -85,6 +86,8 @@ def test_one_large_step_is_named(project):
     run["steps"][2]["chars"] = 300_000
     told = found(project(BUILD), run)["one large step"]
     assert told.seen == "step 2 wrote 300,000 chars, and the 5 others together 5,000"
+    run["steps"][2]["chars"] = 5_000
+    assert "one large step" not in found(project(BUILD), run)
     assert told.commands == ()
 
 
@@ -140,6 +143,8 @@ def test_tiny_prompts_ask_for_a_smaller_budget(project):
     assert "the fullest of 3 packs has 4,500 chars (about 1,125 tokens), 2 % of the budget of 200,000" in told.seen
     assert "a window of 200,000 tokens" in told.seen
     assert told.commands == ("brim config set context_budget_chars 10000 --flow build",)
+    for size, is_tiny in ((25_000, True), (25_001, False)):
+        assert ("prompts are tiny" in found(project(BUILD), *[receipt(2, size=size)] * 3)) == is_tiny
 
 
 @pytest.mark.requirement("S2.3")
@@ -161,6 +166,7 @@ def test_a_small_model_asks_for_the_lean_preset(project, text, commands):
     told = found(project(text + BUILD))["small model"]
     assert told.level == "advice"
     assert told.commands == commands
+    assert "small model" in found(project(text.replace("128000", "131072") + BUILD))
     assert "small model" not in found(project(text.replace("128000", "200000") + BUILD))
 
 
@@ -223,13 +229,35 @@ def test_a_key_that_brim_does_not_read_is_told_with_its_line(project):
 
 
 def test_a_full_window_is_not_mended_by_a_greater_budget(project):
-    run = receipt(6, 2, size=9_000, window_tokens=5_000, used_tokens=4_900)
+    run = receipt(6, 2, size=9_000, window_tokens=5_000, used_tokens=4_500)
     told = found(project(BUILD), run)["total budget is hit early"]
     assert told.do.startswith("The window is full: use a model with a bigger one")
     assert told.commands == ()
+    told = found(project(BUILD), {**run, "used_tokens": 4_499})["total budget is hit early"]
+    assert told.do.startswith("Raise context_budget_chars")
 
 
-def test_a_value_from_the_environment_is_changed_there(project):
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("budgets: {}", "brim config set context_budget_chars 600000"),
+        ("profile: own\nprofiles: {{own: {{budgets: {}}}}}", "brim config set {} --profile own"),
+        ("profile: flow\nprofiles: {{flow: {{extends: flow, budgets: {}}}}}", "brim config set {} --profile flow"),
+    ],
+)
+def test_a_value_is_changed_where_it_is_set(project, text, command):
+    """Nothing was proposed for a profile of the project with the name of one that comes with brim."""
+    large, proposed = "{context_budget_chars: 900000}", "context_budget_chars 600000"
+    told = found(project(text.format(large) + "\n"))["setting out of bounds"]
+    assert told.commands == (command.format(proposed),)
+
+
+def test_a_value_of_the_user_or_the_environment_is_changed_there(project, tmp_path):
+    (tmp_path / "brim").mkdir()
+    mine = tmp_path / "brim" / "brim.yaml"
+    mine.write_text("budgets: {context_budget_chars: 900000}\n")
+    told = found(project(environ={"XDG_CONFIG_HOME": str(tmp_path)}))["setting out of bounds"]
+    assert told.commands == (f"brim config set context_budget_chars 600000 --file {mine}",)
     config = project(BUILD, environ={"BRIM_BUDGETS__CONTEXT_BUDGET_CHARS": "50000"})
     told = found(config, receipt(8, 5, size=9_000, budget=50_000))["total budget is hit early"]
     assert told.commands == ("export BRIM_BUDGETS__CONTEXT_BUDGET_CHARS=80000",)

@@ -49,16 +49,16 @@ def test_without_budgets_a_history_has_the_window(project):
 
 @pytest.mark.parametrize(
     ("model", "size"),
-    [("gpt-5", 16_384), ("gpt-4", 8_192), ("input-only", 6_000), ("window-only", 7_000)],
+    [("gpt-5", 16_384), ("as-large", 16_384), ("gpt-4", 8_192), ("input-only", 6_000), ("window-only", 7_000)],
 )
-def test_the_window_of_a_profile_is_limited_to_that_of_the_model(project, monkeypatch, model, size):
+def test_the_window_of_a_profile_is_limited_to_that_of_the_model(project, monkeypatch, caplog, model, size):
     (project.root / "brim.models.yaml").write_text(
-        "models:\n  input-only: {max_input: 6000}\n  window-only: {window: 7000}\n"
+        "models: {input-only: {max_input: 6000}, window-only: {window: 7000}, as-large: {window: 16384}}\n"
     )
     monkeypatch.chdir(project.root)
     settings = project(f"model: {model}\nunknown_model: chars/4\n").resolve(profile="forge")
     assert settings.window().size == size
-    assert bool(settings.warnings) == (size < 16_384)
+    assert bool(settings.warnings) == ("window.size of 16,384 is more than" in caplog.text) == (size < 16_384)
     own = project(f"model: {model}\nunknown_model: chars/4\nwindow: {{size: 20000}}\n").resolve()
     assert own.window().size == 20_000, "someone chose it for this server"
 

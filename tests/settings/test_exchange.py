@@ -32,7 +32,12 @@ def test_strategy_b_has_the_history_summarised_and_then_asks_with_the_summary():
     first, second = model.asked
     assert ATTEMPTS[0] in first
     assert ATTEMPTS[-1] in first
+    granted = (
+        settings("A").fit({"task": "Fix it.", "history": ATTEMPTS}, system="You act.").receipt.part("history").granted
+    )
     assert first.startswith("Summarise this history")
+    assert f"At most {granted} tokens." in first
+    assert granted > 200
     assert second == "You act.\n\nFix it.\n\nAll edits of the file failed."
     assert (made.calls, made.summary) == (2, "All edits of the file failed.")
     assert [event["sections_truncated"] for event in events] == [[]]

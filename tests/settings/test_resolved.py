@@ -65,6 +65,25 @@ def test_the_margin_for_estimates_is_left_free_and_an_exact_meter_needs_none(pro
     assert (rough.budget, exact.budget) == (3_600, 4_000)
 
 
+@pytest.mark.parametrize(
+    ("margin", "meter", "budget"),
+    [
+        ("0", "o200k_base", 3_600),
+        ("5%", "o200k_base", 3_600),
+        ("20%", "o200k_base", 3_200),
+        ("0", "chars/4", 4_000),
+        ("5%", "chars/4", 3_800),
+        ("0", "chars", 4_000),
+    ],
+)
+def test_a_tenth_at_least_is_left_free_if_another_models_vocabulary_counts(project, margin, meter, budget):
+    """A session had the whole window, whatever the margin."""
+    text = f"model: nobody/knows\nunknown_model: {meter}\nwindow: {{size: 4000}}\nsafety_margin: {margin}\n"
+    settings = project(text).resolve()
+    assert settings.session().budget == budget
+    assert settings.fit({"a": "x " * 9_000}).receipt.budget == budget
+
+
 def test_the_model_that_is_asked_for_brings_its_window(project):
     settings = project("window: {size: 4000}\n").resolve()
     assert settings.session(model="gpt-5").status().window == brim.Window.of("gpt-5").size

@@ -30,7 +30,6 @@ from brim.settings.budgets import (
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep
 from brim.settings.keys import BARE, SETTINGS, name_of
-from brim.settings.project import SHIPPED
 from brim.settings.resolved import Resolved
 from brim.settings.values import Value
 
@@ -455,17 +454,15 @@ def _tiny(run: _Run) -> Iterator[Finding]:
 
 
 def _changes(settings: Resolved, key: str, value: object, *, narrow: bool = False) -> tuple[ProposedChange, ...]:
-    """Return the change of a setting in the layer that decides it, if there is one.
+    """Return the change of a setting in the layer that decides it.
 
-    The result is empty if that layer is a profile that comes with brim, which cannot be changed. With `narrow` it is
-    set for the step of the settings alone, whichever layer decides it now.
+    With `narrow` it is set for the step of the settings alone, whichever layer decides it now.
     """
     key = BARE.get(key, key)
     known, text = settings[key], str(value)
     if known.origin in ("env", "flags"):
         return (ProposedChange(key=key, value=text, variable=SETTINGS[key].variable),)
     place: dict[str, str] = {}
-    active = settings.profile or settings.value("profile")
     if settings.flow is not None:
         place["flow"] = settings.flow
         if settings.step is not None and (narrow or known.origin == "step"):
@@ -473,9 +470,7 @@ def _changes(settings: Resolved, key: str, value: object, *, narrow: bool = Fals
     elif known.origin == "user":
         place["file"] = known.where.rpartition(":")[0]
     elif known.origin == "profile":
-        if active in SHIPPED:
-            return ()
-        place["profile"] = active
+        place["profile"] = settings.profile or settings.value("profile")
     return (ProposedChange(key=key, value=text, place=tuple(place.items())),)
 
 

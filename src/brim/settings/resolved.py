@@ -711,10 +711,8 @@ class Resolved:
         if window is None:
             raise InvalidValue("window.size", None, "set, or model must have a known window: a session needs one")
         window = SessionSettings.of(window).window
-        meter = self.meter() if self.value("safety_margin") else None
-        if meter is None or meter.exact:
-            return window
-        return replace(window, limit=self.within_margin(window.budget, meter))
+        budget = self.within_margin(window.budget, self.meter())
+        return window if budget == window.budget else replace(window, limit=budget)
 
 
 def _known_window(model: str | None) -> int | None:
