@@ -24,7 +24,10 @@ _CLIENT_NAME = re.compile(r"[0-9a-f]{12}\.(.+)", re.DOTALL)
 """The name of a gateway's conversation: a fingerprint, and the name that the client sent."""
 _MOST_SESSIONS = 10_000
 """The newest sessions among which a client's name is looked up."""
-_TO_CAPTURE = "record them with session.capture in the settings, --capture, or capture=True in Python"
+_NO_MESSAGES = (
+    "the receipt has no messages, so they cannot be fitted to another budget; record them with session.capture in the"
+    " settings, --capture, or capture=True in Python"
+)
 
 
 def run(
@@ -62,7 +65,12 @@ def run(
         else:
             console().print(sentence)
     elif recorded.history and recorded.capture is None:
-        _without_messages(recorded, budget or [], json=json)
+        if budget:
+            raise BrimError(_NO_MESSAGES)
+        if json:
+            emit({"replays": [_as_json(recorded, recorded.budget, recorded)]})
+        else:
+            _show(recorded, [], [])
     else:
         budgets = [units for each in budget or () if (units := whole("--budget", each)) is not None]
         _at_budgets(recorded, budgets or [recorded.budget], json=json)
@@ -101,20 +109,6 @@ def _sent_as(name: str, sessions: list[str]) -> str:
     if len(found) > 1:
         raise BrimError(f"several conversations are called {name!r}; use the whole name of one: {', '.join(found)}")
     return found[0] if found else name
-
-
-def _without_messages(recorded: Receipt, budget: list[str], *, json: bool) -> None:
-    """Print the receipt of a history as it was recorded.
-
-    Raises:
-        BrimError: another budget is asked for.
-    """
-    if budget:
-        raise BrimError(f"the receipt has no messages, so they cannot be fitted to another budget; {_TO_CAPTURE}")
-    if json:
-        emit({"replays": [_as_json(recorded, recorded.budget, recorded)]})
-    else:
-        _show(recorded, [], [])
 
 
 def _at_budgets(recorded: Receipt, budgets: list[int], *, json: bool) -> None:
