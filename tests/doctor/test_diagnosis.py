@@ -104,6 +104,8 @@ def test_outputs_that_are_cut_ask_for_a_greater_cap_of_their_own(project, cut, c
     assert "1 times in 1 packs; the largest output has 90,000 chars" in told[check].seen
     assert told[check].commands == (f"brim config set {command} --flow build",)
     assert not {"the newest step cut", "older steps cut"} - {check} & told.keys()
+    crowded = found(project(BUILD), receipt(8, 5, cut=[6], size=90_000))
+    assert "older steps cut" not in crowded, "longer older steps would cost others"
 
 
 @pytest.mark.requirement("S2.36")
@@ -205,6 +207,9 @@ def test_the_same_budgets_for_all_flows_are_told_and_wrong_where_one_of_them_suf
     told = found(project(text))["same budgets for all flows"]
     assert (told.level, told.commands) == ("advice", ("brim config set context_budget_chars 250000 --flow build",))
     assert "all 2 flows (build, ship) have 200,000/60,000/10,000 chars" in told.seen
+    for total, commands in ((480_000, 1), (480_001, 0)):
+        large = found(project(f"budgets: {{context_budget_chars: {total}}}\n{text}"))["same budgets for all flows"]
+        assert len(large.commands) == commands
     runs = [("ship", receipt(9, 4, flow="ship", size=50_000)), ("build", receipt(2))]
     seen = {finding.check: finding for finding in diagnose(project(text), runs)}["same budgets for all flows"]
     assert seen.level == "wrong"
