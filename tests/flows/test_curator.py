@@ -90,6 +90,8 @@ def test_teaching_notes_are_never_cut_and_refused_with_numbers_where_they_alone_
     pack = curator.prepare(long, steps(40))
     assert "c" * 9_000 in pack.text
     assert len(pack.section("history")) <= 10_000 < len(pack.text), "the budget is that of the history"
+    listed = curator.prepare(STEP, steps(1, artifacts=[f"out/{i:04}.md" for i in range(900)])).section("artifacts")
+    assert 4_500 < len(listed) <= 5_000, "half of the budget for what is around the history"
     narrow = Curator(config(tmp_path, budgets(10_000, more="model: gpt-4o\nwindow: {size: 1500}\n")))
     with pytest.raises(
         DoesNotFit, match=r"the teaching notes take 2,5\d\d tokens and the pack may take 1,500"
@@ -256,6 +258,9 @@ def test_a_model_chooses_files_and_summarises_and_its_cost_is_recorded(tmp_path,
         "usage": {"input_tokens": 900, "output_tokens": 40},
         "cost_usd": 0.0011,
     }
+    both = Scripted(['{"files": ["mail.py", "order.py"]}'])
+    chosen = Curator(config(tmp_path), model=both, root=root).prepare(STEP, steps(3)).receipt["files"]
+    assert [file["path"] for file in chosen] == ["mail.py", "order.py"]
     asked = model.asked[0]
     assert "renaming a user" in asked
     assert "## Step 2: fixer [OK]" in asked

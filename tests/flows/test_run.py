@@ -147,6 +147,17 @@ def test_two_steps_never_share_a_receipt_and_that_is_seen_before_any_runs(tmp_pa
     assert model.asked == []
 
 
+def test_a_resumed_run_leaves_no_receipt_of_a_later_step_of_the_earlier_run(tmp_path):
+    path, base = project(tmp_path, 3), tmp_path / "runs"
+    config, name = flow_of(str(path))
+    assert run_flow(config, name, Scripted(["a", "b", "c"]), run_base=base).ok
+    path.write_text(path.read_text().replace("part 1", "another part"))
+    config, name = flow_of(str(path))
+    outcome = run_flow(config, name, Scripted([]), run_base=base, resume=True)
+    assert [step.status for step in outcome.steps] == ["ok", "failed"]
+    assert sorted(os.listdir(base / "build" / "receipts")) == ["0-code-critic.json", "1-work-planner.json"]
+
+
 @pytest.mark.parametrize("artifacts", ["docs/x.md", [7], None])
 def test_artifacts_must_be_a_list_of_paths(tmp_path, artifacts):
     """Each letter of "docs/x.md" was listed as a file of an earlier flow."""
@@ -178,6 +189,10 @@ def test_a_report_tells_how_near_prompts_came_what_they_lost_and_what_was_refuse
     assert told.cut == {"plan": 1}
     assert 0.95 < told.largest <= 1
     assert "3 prompts, 2 near their budget, 2 truncated" in str(told)
+    near = [report([{"event": "prompt_assembled", "used_tokens": n, "budget_tokens": 100}]).near for n in (84, 85)]
+    assert near == [0, 1]
+    steps = [{"flow": "build", "planned": 2, "status": status} for status in ("ok", "failed")]
+    assert report(steps).runs == {"build": {"done": 1, "planned": 2}}
     assert report([]).to_dict()["largest"] == 0
     with pytest.raises(InvalidValue, match=r"log\[0\]"):
         report(["x"])
