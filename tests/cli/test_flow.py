@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from test_llm import server  # noqa: F401 - a fixture
+
 FLOW = """\
 flow: build
 budget_overrides: {context_budget_chars: 12000}
@@ -54,15 +56,9 @@ def test_a_step_that_fails_is_an_answer_of_no_and_is_reported(brim, here, flow):
     assert (other.code, other.err) == (2, "brim: runs: it has no receipts for that flow, only for build\n")
 
 
-def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch):
-    from test_llm import Server
-
-    server = Server()
-    try:
-        monkeypatch.setenv("MY_KEY", "sk-1")
-        done = brim("flow", "run", flow, "--model-url", f"{server.url}/v1", "--model", "m", "--key", "MY_KEY", "--json")
-    finally:
-        server.close()
+def test_a_model_over_http_does_the_steps(brim, flow, monkeypatch, server):  # noqa: F811 - the fixture
+    monkeypatch.setenv("MY_KEY", "sk-1")
+    done = brim("flow", "run", flow, "--model-url", f"{server.url}/v1", "--model", "m", "--key", "MY_KEY", "--json")
     assert [step["output"] for step in json.loads(done.out)["steps"]] == ["Hello.", "Hello."]
     assert server.asked[1][2]["messages"][0]["content"].startswith("# Step do: code-implementer")
 

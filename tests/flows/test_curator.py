@@ -15,6 +15,7 @@ from brim.history.note import NOTE_MARK
 from brim.llm import Reply, Usage
 from brim.testing import Scripted
 from properties import examples
+from test_llm import OPENAI, _send, server  # noqa: F401 - a fixture
 
 NOTES = {
     "inputs": ["requirements.md"],
@@ -329,18 +330,12 @@ def test_the_curator_can_be_turned_off(tmp_path, root, where):
     assert pack.reason == "curator.enabled is false, so the default selection was used"
 
 
-def test_a_curator_that_the_settings_name_is_asked_over_http(tmp_path, root, monkeypatch):
-    from test_llm import OPENAI, Server, _send
-
-    server = Server()
-    try:
-        said = {**OPENAI, "choices": [{"message": {"content": CHOICE}, "finish_reason": "stop"}]}
-        server.answer = lambda handler: _send(handler, 200, said)
-        monkeypatch.setenv("BRIM_CURATOR_KEY", "sk-curator")
-        text = f"curator: {{model: tiny, url: '{server.url}/v1'}}\n"
-        pack = Curator(config(tmp_path, text), root=root).prepare(STEP, [])
-    finally:
-        server.close()
+def test_a_curator_that_the_settings_name_is_asked_over_http(tmp_path, root, monkeypatch, server):  # noqa: F811 - the fixture
+    said = {**OPENAI, "choices": [{"message": {"content": CHOICE}, "finish_reason": "stop"}]}
+    server.answer = lambda handler: _send(handler, 200, said)
+    monkeypatch.setenv("BRIM_CURATOR_KEY", "sk-curator")
+    text = f"curator: {{model: tiny, url: '{server.url}/v1'}}\n"
+    pack = Curator(config(tmp_path, text), root=root).prepare(STEP, [])
     assert pack.reason == "the curator chose"
     assert server.asked[0][1]["Authorization"] == "Bearer sk-curator"
     assert "sk-curator" not in json.dumps(pack.receipt)
