@@ -12,6 +12,7 @@ from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
 from brim.history.note import note_in
 from brim.history.request_body import request_of
 from brim.sessions.conversations import Conversations
+from brim.sessions.learning.meters import count_request
 from brim.wire import FORMATS, wire
 from brim.wire.base import MESSAGE_KEYS
 from brim.wire.remainder import shown_fields
@@ -67,10 +68,9 @@ def test_every_way_to_count_a_request_gives_the_same_number(format):
         read = request_of(body_of(text_of(made), "body", MESSAGE_KEYS))
         total = read.tally("o200k_base").total
         ask = parsed(ROUTES[format], text_of(made).encode())
-        conversations = Conversations()
-        plan = conversations.plan(ask.input(), meter="o200k_base")
+        plan = Conversations().plan(ask.input(), meter="o200k_base")
         rest = {"system": read.system, "fields": read.fields, "format": format}
-        assert conversations.count(ask.input(), plan).tokens == total
+        assert count_request(ask.input(), plan.scale).tokens == total
         assert plan.scale.count_messages(read.messages, read.tools, **rest) == total
         fitted = brim.fit_messages(read.messages, 10**9, meter=plan.scale, tools=read.tools, **rest)
         assert fitted.used == total
