@@ -180,6 +180,9 @@ def _shapes() -> list[Shape]:
         nuget=f'<add key="ClearTextPassword" value="{W}" />',
         plist=f"<key>password</key>\n<string>{W}</string>",
         markdown=f"| setting | value |\n|---|---|\n| db_password | {W} |",
+        markdown_column=f"| user | password |\n|---|---|\n| bob | {W} |",
+        psql_table=f" user | password \n------+----------\n bob  | {W}",
+        csv=f"user,password,active\nbob,{W},1",
         tsv=f"DB_PASSWORD\t{W}",
         pgpass=f"db.local:5432:shop:app:{W}",
         k8s_tls=(

@@ -50,6 +50,8 @@ SECRETS = [
     ("sshpass -p 'hunter2xyz' scp a b", "hunter2xyz"),
     ("mysqldump -u root -phunter2xyz shop", "hunter2xyz"),
     ("| setting | value |\n|---|---|\n| db_password | hunter2xyz |", "hunter2xyz"),
+    ("| user | password |\n|---|---|\n| bob | hunter2xyz |\n| eve | s3same |", "hunter2xyz"),
+    ("user,password,active\nbob,hunter2xyz,1", "hunter2xyz"),
     ("sk-ant-api03-" + A32 + "\n" + A32[:20], A32[:20]),
 ]
 HARMLESS = [
@@ -90,6 +92,7 @@ HARMLESS = [
     "密码 是 必须 的",
     "signature: def f(x1: int) -> str",
     "token_type: bearer",
+    "| field | password |\n|---|---|\n| type | string |",
     "name: password-policy\nvalue: strict",
     "<token>identifier</token>",
     "the login page and -p 8080",
@@ -137,6 +140,15 @@ def test_what_is_no_secret_stays_as_it_is():
 @pytest.mark.parametrize("text", ["DB_PASSWORD\thunter2xyz", "user\tbob\nPassword      hunter2xyz\nactive  yes"])
 def test_a_name_and_its_value_apart_by_a_tab_or_spaces_are_a_line_of_their_own(text):
     assert redact(text) == text.replace("hunter2xyz", REMOVED)
+
+
+def test_every_value_of_a_column_of_passwords_goes():
+    text = " user | password \n------+----------\n bob  | hunter2xyz"
+    assert redact(text) == text.replace("hunter2xyz", REMOVED)
+    text = (
+        "| user | password | mail |\n|---|---|---|\n| bob | hunter2xyz | b@x.org |\n| eve | s3same | e@x.org |\n\ndone"
+    )
+    assert redact(text) == text.replace("hunter2xyz", REMOVED).replace("s3same", REMOVED)
 
 
 def test_the_address_keeps_all_but_its_password():

@@ -118,6 +118,9 @@ _CELL = re.compile(
     re.I | re.M,
 )
 """A name and its value in two cells of a table, or separated by a tab or by spaces at the start of a line."""
+_COLUMN = re.compile(rf"^\W*(?:\w{{1,40}}[_ -])?(?:{_STRONG})\W*$", re.I)
+_RULE = re.compile(r"^[\s|+:│┼-]{3,}$")
+_SEPARATORS = "|│\t,;"
 _PROGRAMS = tuple(
     (word, re.compile(rf"({before})([\"']?)(?![\[<${{*])([^\s\"']{{4,400}})", re.I | re.M))
     for word, before in (
@@ -172,6 +175,8 @@ _MOST_REPLACED = 100
 """Secrets that are replaced one by one; a text with more loses its escapes."""
 SHORTEST = 6
 """Characters of the shortest secret that is masked everywhere in a text."""
+_LONGEST_HEADER = 1_000
+"""Characters of the header of a table."""
 _WORDS = ("pass", "pwd", "key", "secret", "token", "credential", "sig")
 """Every name of a secret contains one of these."""
 
@@ -225,10 +230,35 @@ def _redacted(text: str) -> str:
         if word in low:
             text = program.sub(rf"\1\2{REMOVED}", text)
     if any(map(low.__contains__, _WORDS)):
-        text = _OPTION.sub(_without_argument, _PHRASE.sub(rf"\1{REMOVED}", text))
+        text = _columns(_OPTION.sub(_without_argument, _PHRASE.sub(rf"\1{REMOVED}", text)))
         for named in (_PAIR, _ELEMENT, _CELL, _NAMED_VALUE):
             text = named.sub(_without_value, text)
     return text
+
+
+def _columns(text: str) -> str:
+    """Return a text without the values of table columns for passwords."""
+    lines, column, separator = text.split("\n"), None, ""
+    for at, line in enumerate(lines):
+        if column is not None and _RULE.match(line):
+            continue
+        cells = line.split(separator) if column is not None else []
+        if column is not None and len(cells) > column[0] and len(cells) == column[1]:
+            value = cells[column[0]].strip().strip("`*\"'")
+            if _is_secret(value, strong=True, quoted=True, spoken=False):
+                cells[column[0]] = cells[column[0]].replace(value, REMOVED)
+                lines[at] = separator.join(cells)
+            continue
+        column = None
+        if len(line) > _LONGEST_HEADER:
+            continue
+        for separator in (each for each in _SEPARATORS if each in line):
+            heads = line.split(separator)
+            own = [i for i, head in enumerate(heads) if _COLUMN.match(head)]
+            if own and len(heads) > 1 and len(own) < len(heads) and all(len(head) < 60 for head in heads):
+                column = own[0], len(heads)
+                break
+    return "\n".join(lines)
 
 
 def _without_argument(match: re.Match[str]) -> str:
