@@ -101,8 +101,8 @@ class Access:
         self._names = {name.lower() for name in names}
         self._once = frozenset((*_ONCE, *once))
 
-    def refusal(self, headers: Iterable[tuple[str, str]], *, pages: bool = True) -> Refusal | None:
-        """Return why a request is refused, or `None`; `pages` says whether the server's own pages may call."""
+    def refusal(self, headers: Iterable[tuple[str, str]]) -> Refusal | None:
+        """Return why a request is refused, or `None`: pages of other sites may not call."""
         first: dict[str, str] = {}
         for name, value in headers:
             if name in first and name in self._once:
@@ -111,10 +111,7 @@ class Access:
         if not self.is_named(first.get("host", "")):
             return Refusal(421, "the Host header does not name this server")
         origin, site = first.get("origin"), first.get("sec-fetch-site", "none")
-        if not pages:
-            foreign = origin is not None or site != "none"
-        else:
-            foreign = not self._is_own(origin) if origin is not None else site in ("cross-site", "same-site")
+        foreign = not self._is_own(origin) if origin is not None else site in ("cross-site", "same-site")
         return Refusal(403, "pages from other sites may not call this server") if foreign else None
 
     def is_named(self, host: str) -> bool:

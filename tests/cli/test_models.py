@@ -10,6 +10,7 @@ def test_a_name_with_its_provider_and_date_leads_to_one_model(brim):
     told = brim("models", "openai/gpt-5-2025-08-07").out.splitlines()
     assert told[0].split() == ["model", "gpt-5"]
     assert "window                  400,000" in told
+    assert "vocabulary              o200k_base" in told
     assert any(line.startswith("source") and "genai-prices" in line for line in told)
 
 

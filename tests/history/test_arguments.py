@@ -230,6 +230,15 @@ def test_a_history_takes_all_messages_or_none(format, bad, place):
     assert len(history.fit(1_000).messages) == 4
 
 
+def test_messages_that_are_refused_do_not_decide_the_format():
+    history = brim.History(meter=CHARS)
+    history.extend([user()])
+    with pytest.raises(InvalidValue, match=r"messages\[3\]"):
+        history.extend([says(use("a")), gives(answer("a")), user(5)])
+    history.extend([calling("a"), result("a")])
+    assert history.fit(1_000).messages == [user(), calling("a"), result("a")]
+
+
 # --- nothing is dropped in silence
 
 

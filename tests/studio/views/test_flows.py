@@ -52,9 +52,10 @@ def test_an_invalid_value_is_refused_with_the_message_of_the_settings(served):
 
 
 def test_a_guardrail_that_moved_a_budget_warns_in_the_settings(served):
-    rows = served.get("settings", flow="deploy")[1]["values"]
-    row = next(row for row in rows if row["key"] == "context_budget_chars")
+    shown = served.get("settings", flow="deploy")[1]
+    row = next(row for row in shown["values"] if row["key"] == "context_budget_chars")
     assert any("lowered" in warning for warning in row["warnings"])
+    assert not set(row["warnings"]) & set(shown["warnings"]), "it is shown once"
 
 
 def test_an_override_is_removed_and_what_stands_below_holds_again(own_demo):
