@@ -39,13 +39,15 @@ def test_effective_values_are_shown_with_origin_and_overrides_marked(brim):
     ]  # fmt: skip
     assert row(told.out, "preset") == ["preset", "lean", "project", "brim.yaml:3"]
     assert row(told.out, "history.note") == ["history.note", "true", "defaults"]
+    assert row(told.out, "history.pin") == ["history.pin", "-", "defaults"]
     assert "\nPreset: none. Read: brim.yaml.\n" in told.out
     assert "warning: brim.yaml:10: context_budget_chars of 5,000 chars is below minimum 10,000" in told.out
 
 
 def test_a_value_of_a_shipped_profile_is_shown_with_the_name_of_its_file(brim, project):
     """The path of the installed package took four lines of the table for each of them."""
-    (project / "brim.yaml").write_text("profile: forge\n")
+    (project / "brim.yaml").write_text("profile: forge\nhistory:\n  pin: [never, always]\n")
+    assert row(brim("config", "show").out, "history.pin")[:3] == ["history.pin", "never,", "always"]
     assert row(brim("config", "show").out, "prompt.total") == [
         "*", "prompt.total", "8,000", "profile", "brim:forge.yaml:8",
     ]  # fmt: skip
