@@ -259,7 +259,7 @@ def test_a_scripted_model_says_what_it_is_told_to_and_remembers_what_it_was_aske
     assert not model.complete([{"role": "user", "content": "b"}], system="s").complete
     with pytest.raises(ModelError, match="busy"):
         model.complete("c")
-    with pytest.raises(ModelError, match="the script has 3 answers, but was called more often"):
+    with pytest.raises(ModelError, match="the script has 3 answers, and one more was needed"):
         model.complete("d")
     assert model.asked == ["a", "s\n\nb", "c", "d"]
     assert Scripted(str.upper).complete("loud").text == "LOUD"

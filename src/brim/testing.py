@@ -88,5 +88,5 @@ class Scripted:
         if callable(self._answers):
             return self._answers(text)
         if len(self.asked) > len(self._answers):
-            raise ModelError(f"the script has {len(self._answers):,} answers, but was called more often: add an answer")
+            raise ModelError(f"the script has {len(self._answers):,} answers, and one more was needed: add it")
         return self._answers[len(self.asked) - 1]

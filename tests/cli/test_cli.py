@@ -32,7 +32,7 @@ def test_help_lists_the_commands_and_the_exit_codes(brim):
     assert told.code == 0
     for command in COMMANDS:
         assert f"\n  {command} " in told.out
-    assert "Exit codes: 0 success; 1 the result is negative" in told.out
+    assert "Exit codes: 0 success; 1 over budget, or nothing fits;" in told.out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -474,7 +474,7 @@ def test_the_store_of_the_settings_is_taken(upstream, tmp_path, capsys, monkeypa
 
 def test_something_else_is_no_client():
     for other in (None, object(), openai, openai.OpenAI):
-        with pytest.raises(InvalidType, match="a client of openai, anthropic or google-genai"):
+        with pytest.raises(InvalidType, match="an openai, anthropic, google-genai or boto3"):
             brim.wrap(other)
 
 

@@ -78,5 +78,5 @@ def test_the_names_that_a_section_takes_are_those_that_there_are():
 
 
 def test_a_refusal_states_no_size_that_is_not_the_smallest():
-    with pytest.raises(brim.DoesNotFit, match="cannot be cut to 1: a piece of it and its marker need more$"):
+    with pytest.raises(brim.DoesNotFit, match="cannot be cut to 1: one piece of it and the marker take more$"):
         brim.cut("word " * 100, 1, model="gpt-4o")

@@ -31,7 +31,7 @@ GROUPS = {"config": "Show and change settings.", "flow": "Run flows, and report 
 """The groups of commands, each the `app` in the module of its name."""
 
 _EPILOG = (
-    "Exit codes: 0 success; 1 the result is negative (over budget, or nothing fits); 2 invalid input; 130 interrupted;"
+    "Exit codes: 0 success; 1 over budget, or nothing fits; 2 invalid input; 130 interrupted;"
     " 141 broken pipe. An error is one line on standard error; with --json, also an object with the key error on"
     " standard output."
 )

@@ -44,7 +44,7 @@ def run(
         Option(
             "--script",
             metavar="REPLIES.yaml",
-            help="Answers for a test run without a model: a list of texts, one for each step.",
+            help="Answers for a test run without a model: a list of texts, one for each step that runs.",
         ),
     ] = None,
     run_base: Annotated[str, Option("--run-base", metavar="DIR", help="The directory for receipts.")] = _BASE,

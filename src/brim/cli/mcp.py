@@ -23,7 +23,7 @@ def run(
     """Serve the tools count, fit, room, status, recall, compact and restart over MCP.
 
     An agent starts this command and talks to it over standard input and output. It reads and writes only its store, and
-    there no conversation of a gateway's client unless --session names it.
+    leaves conversations of a gateway's clients alone unless --session names them.
 
     Example: brim mcp --store sqlite:///brim.db
     """

@@ -40,7 +40,7 @@ def run(
     ] = 8_090,
     host: Annotated[str, Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
     token: Annotated[
-        str | None, Option("--token", metavar="VARIABLE", help="The NAME of a variable with your own token.")
+        str | None, Option("--token", metavar="VARIABLE", help="The NAME of the environment variable with your token.")
     ] = None,
     allow_host: Annotated[
         list[str] | None, Option("--allow-host", metavar="NAME", help="Another host name for the page; repeatable.")

@@ -41,7 +41,8 @@ def fit_messages(
 ) -> Fitted:
     """Return as much of a history as fits the budget and a provider accepts, with a receipt.
 
-    Leading system messages, the first and the last message of the user and the newest turn always stay, if need be cut.
+    Leading system messages, the first and the last message of the user, and the newest turn always stay, shortened if
+    necessary.
 
     Args:
         messages: a history of OpenAI chat, OpenAI Responses items, Anthropic Messages, Gemini or Bedrock Converse.
@@ -49,10 +50,10 @@ def fit_messages(
         meter: a meter, the name of one, or a function from a text to a number.
         model: the model whose meter to use. If its count is an estimate, the upper bound stays within the budget.
         tools: the tool definitions of the request; they are counted.
-        system: a system prompt that is sent apart from the messages; it is counted.
+        system: a system prompt that is sent separately from the messages; it is counted.
         fields: the other fields of the request, such as `response_format`; what the model is shown is counted.
         stable: `True` or the `stable` of the last fit, to keep the start of the prompt the same for the cache.
-        format: the format of the messages; without it, it is recognised.
+        format: the format of the messages; recognised if omitted.
         capture: whether the receipt's JSON holds the messages, so that the fit can be replayed from it.
         select: which turns stay: the newest, those of the highest class, or those most relevant to the query.
         within: which turns of one class of priority are selected first.

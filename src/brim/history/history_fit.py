@@ -414,7 +414,7 @@ class HistoryFit:
         needed, unit = sum(parts.values()), self.turns.meter.unit
         listed = " + ".join(f"{name} {units:,}" for name, units in parts.items())
         task = "" if self.task() <= self._uncut() else " and the task is cut or dropped"
-        left = f", with which the newest turn is cut to marks{task}, or by more" if least else ""
+        left = f" or more (the newest turn is then cut to marks{task})" if least else ""
         return DoesNotFit(
             f"the parts that must stay take {needed:,} {unit} ({listed}), and the budget is {self.budget:,}: "
             f"raise it by {needed - self.budget:,}{left}, or shorten them",

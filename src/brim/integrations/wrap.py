@@ -115,7 +115,7 @@ def wrap(
     others = [each for each in (google_genai, bedrock) if not isinstance(client, type) and each.is_client(client)]
     known = not isinstance(client, type) and all(callable(getattr(client, name, None)) for name in _NEEDED)
     if not others and not known:
-        expected = "a client of openai, anthropic or google-genai, or bedrock-runtime of boto3"
+        expected = "an openai, anthropic, google-genai or boto3 bedrock-runtime client"
         raise InvalidType("client", client, expected)
     check_options(settings, ConversationOptions)
     conversations = configured(window, store=store, **settings)

@@ -111,8 +111,8 @@ class BaseMeter(ABC):
         """Return the tokens of a request: its messages with their framing, its tools, and the start of the reply.
 
         A meter made from the name of a model applies that model's rules for framing, tools and images. `system` is a
-        system prompt that is sent apart from the messages, `fields` are the other fields of the request's body, such as
-        `response_format`: fields that the model does not see are ignored.
+        system prompt that is sent separately from the messages. `fields` are the other fields of the request's body,
+        such as `response_format`: fields that the model does not see are ignored.
 
         Raises:
             InvalidValue: a message or a tool is invalid; the error names its index and the problem.

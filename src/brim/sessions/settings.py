@@ -71,7 +71,7 @@ class SessionOptions(TypedDict, total=False):
         Option(
             "compaction.keep_turns",
             3,
-            "Newest turns that a summary leaves as they are, at the least.",
+            "The smallest number of newest turns that a summary leaves unchanged.",
             lambda name, value: units(name, value, least=1),
         ),
     ]

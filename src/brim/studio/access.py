@@ -79,7 +79,7 @@ class StudioAccess:
 
     def __post_init__(self) -> None:
         if self.chosen and len(self.token) < LEAST_TOKEN:
-            expected = f"a token of at least {LEAST_TOKEN} characters"
+            expected = f"at least {LEAST_TOKEN} characters long"
             raise InvalidValue("the studio's token", f"{len(self.token)} characters", expected)
         if not is_loopback(self.host) and not self.chosen:
             expected = "127.0.0.1, unless you name an environment variable with your own token (--token)"

@@ -92,7 +92,7 @@ def refusal(text: str, smallest: int, limit: int, meter: Meter) -> DoesNotFit:
     """Return the error for a text whose smallest useful form, of `smallest` tokens, is over the limit."""
     needed, unit = max(smallest, limit + 1), getattr(meter, "unit", "units")
     return DoesNotFit(
-        f"a text of {meter.count(text):,} {unit} cannot be cut to {limit:,}: a piece of it and its marker need more",
+        f"a text of {meter.count(text):,} {unit} cannot be cut to {limit:,}: one piece of it and the marker take more",
         needed=needed,
         available=limit,
     )

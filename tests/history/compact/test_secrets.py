@@ -52,6 +52,10 @@ SECRETS = [
     ("| setting | value |\n|---|---|\n| db_password | hunter2xyz |", "hunter2xyz"),
     ("| user | password |\n|---|---|\n| bob | hunter2xyz |\n| eve | s3same |", "hunter2xyz"),
     ("user,password,active\nbob,hunter2xyz,1", "hunter2xyz"),
+    ("DB_PASSWORD=Winter2024&Summer2025", "Summer2025"),
+    ("my password is p@ss&w0rd!x", "w0rd!x"),
+    ("password: Winter;2024secret", "2024secret"),
+    ("postgres://shop:p@ssw0rd1@db.local/shop", "ssw0rd1"),
     ("sk-ant-api03-" + A32 + "\n" + A32[:20], A32[:20]),
 ]
 HARMLESS = [

@@ -21,7 +21,7 @@ _REFUSALS = {
     "method": "its path only accepts POST",
     "encoding": "its content encoding is not supported",
     "upgrade": "it is a WebSocket request",
-    "invalid": "it is not a valid request; the answer to the client tells what is wrong",
+    "invalid": "it is invalid; the error that the client got says why",
     "host": "its Host header does not name this gateway",
     "size": "its body is too large",
     "slow": "its body did not arrive in time",

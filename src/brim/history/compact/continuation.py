@@ -179,7 +179,7 @@ def continuation(
         iteration: the iteration that continues; without it, that of `previous`.
         sub_tick: the sub-tick that begins; without it, the one after that of `previous`.
         summary: a model's summary of these messages and the previous continuation.
-        format: the format of the messages; without it, it is recognised.
+        format: the format of the messages; recognised if omitted.
 
     Raises:
         InvalidValue: an argument or a message is invalid.

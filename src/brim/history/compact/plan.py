@@ -162,7 +162,7 @@ def plan(
             room for a summary.
         summary_share: the part of the room that the summary may take; it takes at most half of what it replaces.
         previous: the last compaction, whose summary is read and replaced.
-        format: the format of the messages; without it, it is recognised.
+        format: the format of the messages; recognised if omitted.
         pin: messages whose turns stay: a function from a message to a bool, or their indexes and texts that they have.
         input_limit: the most tokens that a summariser can read; without it, the room.
 

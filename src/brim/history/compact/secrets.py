@@ -40,7 +40,7 @@ _WEB_TOKEN = re.compile(r"(?<![\w-])(?=[\w-]++\.[\w-]{8})([\w-]*?\b)eyJ[\w-]{8,}
 """A JSON web token. It may begin inside a word; each word is read once, and only if a dot and a second part follow."""
 
 _IN_ADDRESS = re.compile(
-    r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"<>]{0,80}:)(?![\[<${*])([^\s@/'\"<>]{1,200})(?=@[\w\[.-])", re.I
+    r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@'\"<>]{0,80}:)(?![\[<${*])([^\s/'\"<>]{1,200})(?=@[\w\[.-])", re.I
 )
 """The password in the address of a server."""
 
@@ -74,8 +74,10 @@ _USER_OPTION = re.compile(
 
 _QUOTE = r"\\{0,8}[\"'`]"
 _VALUE = (
-    rf"(?:(?P<quote>{_QUOTE})(?P<quoted>[^\"'`\n]{{4,400}}?)(?P=quote)|(?P<bare>[^\s\"'`,;&<>(){{}}\[\]\\]{{4,400}}))"
+    rf"(?:(?P<quote>{_QUOTE})(?P<quoted>[^\"'`\n]{{4,400}}?)(?P=quote)"
+    r"|(?P<bare>(?:[^\s\"'`,;&<>(){}\[\]\\]|[,;&](?=[^\s\"'`,;&<>(){}\[\]\\])(?![\w.-]{1,40}\s?[=:])){4,400}))"
 )
+"""A value in quotes, or without. A separator ends the latter only before white space or the next name: `a=1&b=2`."""
 _STRONG = r"password|passwd|passphrase|pwd|passcode|(?<=[a-z\d][_-])pass(?![a-z])"
 _NAMED = (
     r"(?:api|access|secret|account|private|client|signing|encryption|master|shared[ _-]?access)[ _-]?key"

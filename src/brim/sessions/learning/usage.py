@@ -91,7 +91,9 @@ def reported(
         return _gemini(values)
     if "inputTokens" in values:
         return _bedrock(values)
-    raise InvalidType("usage", values, "a usage with input_tokens or prompt_tokens, as in answers")
+    raise InvalidType(
+        "usage", values, "a mapping or object with input_tokens or prompt_tokens, as in a provider's answer"
+    )
 
 
 def usage_in(values: Any) -> Mapping[str, Any] | None:

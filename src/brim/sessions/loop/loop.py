@@ -236,7 +236,7 @@ class Loop(StoreOwner):
                 self._shrink(error, tick)
                 step = yield (tick := self._tick())
             if not isinstance(step, Step):
-                raise InvalidType("what act returned", step, "a Step")
+                raise InvalidType("the result of act", step, "a Step")
             self._made = (step, tick, max(0.0, self._timer() - began))
             self._settle()
         if ended != self.progress.ended:
