@@ -153,7 +153,7 @@ def set_value(
     dry_run: _DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Change one setting in its file, and leave every other byte as it is.
+    """Change one setting in its file, and keep every other byte.
 
     The new file is checked before it replaces the old one. The change is printed as a diff.
 
