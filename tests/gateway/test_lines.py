@@ -92,8 +92,8 @@ EVENTS = {
     ),
     "learned": (
         "window_learned",
-        {"window_tokens": 40_000, "before_tokens": None, "reason": "server"},
-        "learned  TEAM talk gpt-5: window 40,000 from the model server (unknown before)",
+        {"window_tokens": 40_000, "before_tokens": None},
+        "learned  TEAM talk gpt-5: window 40,000 from an overflow error (unknown before)",
     ),
 }
 

@@ -46,7 +46,7 @@ class GatewayMetrics(Metrics):
         self.streams = self.gauge("brim_open_streams", "Open streams.")
         self.refusals = counter("brim_refusals_total", "Requests that the gateway refused.", [*where, "reason"])
         self.faults = counter("brim_faults_total", "Requests that brim failed to read or to fit.", ["kind", "became"])
-        self.learned = counter("brim_windows_learned_total", "Window sizes that were learned.", ["model", "reason"])
+        self.learned = counter("brim_windows_learned_total", "Window sizes that were learned.", ["model"])
         self.store = counter("brim_store_faults_total", "Errors of the store.", [])
         self.upstream_errors = counter("brim_upstream_errors_total", "Errors of upstream.", [*where, "reason"])
         self.usage = counter("brim_usage_tokens_total", "Tokens that providers reported.", [*where, "kind"])
@@ -106,7 +106,7 @@ class GatewayMetrics(Metrics):
         elif event.name == "fault":
             self.faults.labels(reason, fields["became"]).inc()
         elif event.name == "window_learned":
-            self.learned.labels(model, reason).inc()
+            self.learned.labels(model).inc()
         super().observe(event if model == event.model else replace(event, model=model))
 
     def page(self, store_failures: int) -> bytes:
@@ -173,7 +173,7 @@ class Activity:
 
     def learned(self, fitted: FittedBody, window: int, before: int | None) -> None:
         """Record that the window of a model was learned from a rejection."""
-        fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before, "reason": "refusal"}
+        fields = {"route": fitted.parsed.route, "window_tokens": window, "before_tokens": before}
         self._emit("window_learned", fitted.parsed.admitted, fields, fitted.parsed.label)
 
     def upstream_error(self, fitted: FittedBody, reason: str, error: str = "") -> None:

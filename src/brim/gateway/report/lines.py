@@ -125,7 +125,7 @@ def _upstream_error(fields: Mapping[str, Any]) -> tuple[str, str]:
 
 def _learned(fields: Mapping[str, Any]) -> tuple[str, str]:
     before = "unknown before" if fields["before_tokens"] is None else f"{fields['before_tokens']:,} before"
-    return "learned", f"window {fields['window_tokens']:,} from {SOURCES[fields['reason']]} ({before})"
+    return "learned", f"window {fields['window_tokens']:,} from an overflow error ({before})"
 
 
 def _fault(fields: Mapping[str, Any]) -> tuple[str, str]:
