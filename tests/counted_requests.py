@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import request_bodies
 from brim.errors import InvalidValue, SourceError
 from brim.files.json_body import body_of
-from brim.history.request_body import RequestCount, request_of
 from brim.meter import meter
+from brim.requests.request_body import RequestCount, request_of
 from brim.wire import FORMATS
 from brim.wire import remainder as listed
 from brim.wire.base import MESSAGE_KEYS

@@ -26,6 +26,8 @@ NEW_FORMATS = ("gemini", "bedrock")
 ALL_FORMATS = (*FORMATS, *NEW_FORMATS)
 _RULES = {"gemini": "anthropic", "bedrock": "anthropic"}
 """Formats whose histories are read as those of another, and judged by its rules."""
+_NEVER_BLANK = ("anthropic", "bedrock")
+"""Formats whose providers refuse a blank text."""
 _SENTENCE = (
     "the quick brown fox reads file.py and finds ERROR 42 in naïve Über code; it's done, don't ask why 你好 世界"
 )
@@ -76,6 +78,7 @@ class Case:
         elif format == "bedrock":
             messages = to_bedrock(messages, random.Random(seed))
         broken = (breaks and _break(rng, messages)) or bool(illegal(read(messages), rules))
+        broken = broken or has_refused_blank(read(messages), format)
         meter = rng.choice(METERS)
         total = size(read(messages), format, meter) if not broken else sum(len(str(m)) for m in messages) // 4
         if rng.random() < 0.15:
@@ -550,6 +553,12 @@ def illegal(messages: list[dict[str, Any]], format: str) -> str:
     return ""
 
 
+def has_refused_blank(messages: list[dict[str, Any]], format: str) -> bool:
+    """Return whether a text is blank, in a format whose providers refuse that; a result may be."""
+    blocks = (block for m in _combined(messages) for block in m["content"]) if format in _NEVER_BLANK else ()
+    return any(block.get("type") == "text" and not block["text"].strip() for block in blocks)
+
+
 def _combined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return messages as the provider reads them: those of one role that follow each other are one."""
     out: list[dict[str, Any]] = []
@@ -606,6 +615,7 @@ def check(case: Case) -> str:
     assert counted <= case.budget, f"{counted} > {case.budget}"
     assert fitted.used == counted == fitted.receipt.used, f"said {fitted.used}, counted {counted}"
     assert not illegal(out, case.rules), illegal(out, case.rules)
+    assert not has_refused_blank(out, case.format), "a text is blank"
     _check_kept(case, out)
     _check_thinking(case, out)
     _check_receipt(case, fitted)

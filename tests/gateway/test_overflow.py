@@ -161,7 +161,7 @@ TOO_LONG = {
         {"system": RULE, "tools": [TOOL], "messages": conversation(3)[1:]},
         "Offer fewer or smaller tools, or use a model with a larger window.",
     ),
-    "newest messages and task": (
+    "newest messages": (
         "/v1/responses",
         {"input": [{"role": "user", "content": "Look."}, *CALLS]},
         "Shorten the newest message, or use a model with a larger window.",

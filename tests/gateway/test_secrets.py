@@ -20,8 +20,10 @@ def test_a_password_in_a_url_is_not_repeated(tmp_path, monkeypatch, capsys, opti
 def test_the_store_holds_no_dropped_text(gateway, upstream, tmp_path):
     url, _ = gateway(store=f"sqlite:///{tmp_path}/brim.db")
     said = conversation(60)
-    said[39] = {"role": "assistant", "content": "There was nothing to see. " * 30 + "Its password is heliotrope."}
+    nothing = "There was nothing to see. " * 30
+    said[39] = {"role": "assistant", "content": f"{nothing}Its password is heliotrope. {nothing}"}
     assert post(url, asked(said))[0] == 200
+    assert b"heliotrope" not in upstream.bodies[-1]
     held = readable(tmp_path / "brim.db")
     assert b"heliotrope" not in held
     assert b"why the build is slow" not in held

@@ -75,7 +75,7 @@ def test_what_came_by_the_way_is_in_every_later_prompt(shape, window):
 
 
 @pytest.mark.parametrize("tool", ["Task", "task"])
-def test_the_answer_of_a_subagent_stays_and_its_length_is_limited(tool):
+def test_the_start_and_the_end_of_a_subagents_answer_stay(tool):
     long = "\n\n".join(f"Paragraph {i}: {printed(i, 3)}" for i in range(60))
     for said, shown in ((ANSWER, ANSWER), (f"{ANSWER}\n\n{long}\n\nSo restart pay_worker.", "So restart pay_worker.")):
         history = [user("Go."), says({**use("c0"), "name": tool}), gives(answer("c0", said))]
@@ -85,7 +85,7 @@ def test_the_answer_of_a_subagent_stays_and_its_length_is_limited(tool):
         text = json.dumps(fitted.messages[2])
         assert shown in text
         assert ANSWER in text
-        assert len(text) < 4_000
+        assert said == ANSWER or len(text) < len(said)
 
 
 def test_a_result_ends_before_what_a_program_added_to_it():

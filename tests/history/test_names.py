@@ -15,7 +15,7 @@ def test_names_are_looked_for_in_the_first_part_of_a_long_text():
     assert names_in(text) == []
 
 
-def test_a_name_counts_more_where_the_agent_or_a_person_wrote_it_and_the_last_uses_come_first():
+def test_a_name_is_found_where_it_was_used_last_and_counts_more_if_the_agent_used_it():
     history = History(meter="chars")
     history.extend(
         [
@@ -24,5 +24,7 @@ def test_a_name_counts_more_where_the_agent_or_a_person_wrote_it_and_the_last_us
             result("a", "printed_early.py\nprinted_late.py and called_path.py"),
         ]
     )
-    uses = list(NameIndex(history.turns).unseen({"first_path.py"}))
-    assert [(use.position, use.start, use.worth) for use in uses] == [(2, 37, 5), (2, 17, 1), (2, 0, 1)]
+    uses = {name: (use.position, use.start, chance) for name, use, chance in NameIndex(history.turns).needed(9)}
+    assert [*uses] == ["called_path.py", "printed_late.py", "printed_early.py", "first_path.py"], "the newest first"
+    assert [use[:2] for use in uses.values()] == [(2, 37), (2, 17), (2, 0), (0, 8)]
+    assert uses["called_path.py"][2] > 2 * uses["printed_late.py"][2]

@@ -150,5 +150,5 @@ def test_the_note_says_how_many_of_the_steps_are_shortened():
     found = re.search(r"Included (\d+) of 41 history steps \((\d+) omitted, (\d+) shortened,", note)
     included, omitted, less = map(int, found.groups())
     assert included + omitted == 41
-    assert less == sum("omitted]" in str(message) for message in fitted.messages[1:]) > 20
+    assert less == sum("omitted]" in str(message) for message in fitted.messages[1:]) >= 4
     assert fit(fitted.messages, 700, "anthropic").messages == fitted.messages

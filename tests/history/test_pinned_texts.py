@@ -65,8 +65,7 @@ def test_the_newest_stay_if_not_all_that_are_pinned_fit():
     history = worked(30, places=range(30))
     fitted = brim.fit_messages(history, 3_000, meter=CHARS, pin=[FACT])
     stay = [at for at in range(30) if has_fact(fitted.messages, history, at)]
-    assert stay == list(range(30 - len(stay), 30))
-    assert len(stay) >= 2
+    assert {*range(26, 30)} <= {*stay}, "the newest of those that are pinned"
 
 
 @pytest.mark.parametrize("summarise", [None, "extract"])

@@ -28,7 +28,7 @@ from brim.gateway.client.body import json_value
 from brim.gateway.http.admitted import _is_plain
 from brim.gateway.http.problem import HttpProblem
 from brim.gateway.upstream.server_event import EventStream
-from brim.history import envelopes, excerpts, names
+from brim.history import envelopes, names, rendering
 from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
@@ -238,10 +238,10 @@ READERS: dict[str, Read] = {
     "history.compact.continuation.continuation": lambda text: continuation(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text
     ),
-    "history.excerpts.parts_of": lambda text: excerpts.parts_of(text).show(excerpts.parts_of(text).ending()),
-    "history.excerpts.by_importance": lambda text: list(excerpts.by_importance(excerpts.sentences(text))),
-    "history.excerpts.brief_arguments": lambda text: excerpts.brief_arguments(
-        json.dumps({"a": text, "b": [text] * 2}), lambda value: len(value) > 100
+    "history.rendering.parts_of": lambda text: rendering.parts_of(text).show(rendering.parts_of(text).ending()),
+    "history.rendering.parts_of, written": lambda text: rendering.parts_of(text, written=True).show([0]),
+    "history.rendering.brief_arguments": lambda text: rendering.brief_arguments(
+        json.dumps({"a": text, "b": [text] * 2}), 100
     ),
     "wire.base.Wire.value": lambda text: wire("anthropic").value(
         Piece("call", "", ("input",)), json.dumps({"a": text})

@@ -51,7 +51,7 @@ def history(owner):
     for i in range(44):
         kept = f"The code of the vault is TEXT-OF-{'-'.join(owner)}-{i}, in clue {i}."
         said.append({"role": "assistant", "content": f"Step {i}: looked at the log, found nothing of use. {kept}"})
-        said.append({"role": "user", "content": f"Go on with part {i} of the work, and look at the log again."})
+        said.append({"role": "user", "content": f"Go on with part {i} of the work, and look at the log again. {kept}"})
     return said
 
 

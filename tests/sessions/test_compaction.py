@@ -49,7 +49,8 @@ def test_without_a_summariser_the_newest_turn_stays_and_of_older_ones_what_was_d
         if talk.status().compactions > compacted:
             assert (sent[0], sent[-1]) == (had[0], had[-1])
             calls = [call["id"] for message in sent for call in message.get("tool_calls") or ()]
-            assert len(calls) >= 8
+            assert len(calls) >= 1
+            assert sum("We decided to use queue" in str(message) for message in sent) >= 4
     assert talk.status().compactions >= 3
 
 
@@ -185,7 +186,7 @@ def test_compaction_that_does_not_pay_is_not_tried_with_every_prompt():
     for i in range(30):
         talk.add({"role": "assistant", "content": f"step {i}"})
         talk.add({"role": "user", "content": "next"})
-        assert 300 < talk.prompt().used <= 500
+        assert 250 < talk.prompt().used <= 500
         waits.append(store.session(talk.id).meta["counts"].get("wait", 0))
     told = [entry.body for entry in store.entries(talk.id, kinds=["prompt"])]
     assert waits[0] == told[0]["units"] + 25

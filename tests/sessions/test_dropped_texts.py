@@ -45,7 +45,7 @@ def test_a_session_that_was_opened_again_finds_only_what_was_dropped():
         again = brim.Session.open("run", store=store)
         for each in (session, again):
             found = each.search("why did build 39 fail", limit=20)
-            assert len(found) == 20
+            assert 10 <= len(found) <= 20
             told_of = {
                 number
                 for entry in store.entries("run", kinds=["dropped"])

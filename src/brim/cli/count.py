@@ -97,7 +97,7 @@ def _total(total: int, upper: int, unit: str, *, exact: bool) -> str:
 def _count_request(files: list[str], name: str | None, *, json: bool) -> None:
     if len(files) != 1:
         raise BrimError("--request takes one file")
-    from brim.history.request_body import read_request
+    from brim.requests.request_body import read_request
 
     found = read_request(files[0]).tally(name)
     if json:

@@ -17,8 +17,8 @@ from brim.cli.summary import losses_table
 from brim.errors import BrimError
 from brim.files.json_body import MOST_BYTES, body_of
 from brim.files.source import STDIN, STDIN_SHOWN, text_of
-from brim.history.request_body import RequestBody, request_of
 from brim.receipts.receipt import Receipt
+from brim.requests.request_body import RequestBody, request_of
 from brim.settings import load_config
 from brim.settings.spec import read_spec
 from brim.wire.base import MESSAGE_KEYS

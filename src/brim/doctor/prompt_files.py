@@ -10,9 +10,9 @@ from brim.errors import BrimError, DoesNotFit, SourceError, UnknownName
 from brim.files.json_body import body_of
 from brim.files.source import STDIN, STDIN_SHOWN
 from brim.files.text_files import expand, texts
-from brim.history.request_body import RequestBody, misspelt, request_of
 from brim.meter import meter_for
 from brim.meter.window import budget_of
+from brim.requests.request_body import RequestBody, misspelt, request_of
 from brim.settings.spec import is_spec, read_spec
 from brim.wire.base import MESSAGE_KEYS
 

@@ -29,7 +29,7 @@ FIT, WARN, REFUSE, PASS = POLICIES
 _NAMES = {
     "system": "system prompt",
     "system messages": "system prompt",
-    "newest turn and task, cut": "newest messages and task",
+    "marks of the newest turn": "newest messages",
     "reply": "start of the reply",
 }
 """Names of parts in a rejection, where they differ from those of `DoesNotFit`."""
@@ -39,7 +39,7 @@ _ADVICE = {
     "system messages": _SHORTER,
     "tools": "Offer fewer or smaller tools",
     "pinned": "Pin fewer messages",
-    "newest turn and task, cut": "Shorten the newest message",
+    "marks of the newest turn": "Shorten the newest message",
 }
 """What to do about the largest part."""
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.history.forms import Forms
-from brim.history.history_fit import HistoryFit
-from brim.history.names import NameIndex
+from brim.history.history_fit import HistoryFit, Reading
 from brim.history.options import Options, TurnOptions
 from brim.history.prompt import shared_messages
-from brim.history.ranking import Ranking
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
 from brim.history.stable import LastFit, Stable, stable_mode
@@ -101,9 +99,7 @@ class History:
         """What the last fit passes to the next."""
         self.turns = Turns(meter_for(meter, model), format=format)
         """The messages, their tokens and their turns."""
-        self._forms = Forms(self.turns)
-        self._names = NameIndex(self.turns)
-        self._ranking = Ranking(self.turns)
+        self._reading = Reading.of(self.turns)
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -127,7 +123,7 @@ class History:
     @property
     def has_surplus_media(self) -> bool:
         """Whether it has more images or more bytes of media than a request may have."""
-        return bool(self._forms.media.surplus())
+        return bool(self._reading.media.surplus())
 
     def extra_units(
         self, tools: Tools | None = None, system: Any = None, fields: Mapping[str, Any] | None = None
@@ -193,8 +189,6 @@ class History:
         extra: Mapping[str, int],
         options: Options,
         stable: Stable | None = None,
-        *,
-        shares: bool = True,
     ) -> HistoryFit:
         """Return what would be sent within a budget.
 
@@ -203,15 +197,14 @@ class History:
             extra: tokens besides the messages, as `extra_units` returns them.
             options: the options of the turns.
             stable: the lines and the cut of the last fit, in stable mode.
-            shares: whether a long newest turn leaves tokens to older ones.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        fit = self._fit(budget, extra, options, stable, shares=shares)
+        fit = self._fit(budget, extra, options, stable)
         fit.run()
         if self.turns.refresh(fit.kept):  # What is sent is what was counted.
-            fit = self._fit(budget, extra, options, stable, shares=shares)
+            fit = self._fit(budget, extra, options, stable)
             fit.run()
         fit.finish()
         return fit
@@ -224,9 +217,10 @@ class History:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
         fit = self._fit(0, {}, options, None)
         fit.begin()
-        fit.apply_caps()
-        essential = fit.essential()
-        return fit.size, fit.cost(essential), essential
+        essential, caps = fit.essential(), fit.caps()
+        saved = sum(max(0, fit.cost([turn]) - cap) for turn, cap in caps.items())
+        stays = sum(min(fit.cost([turn]), caps.get(turn, sys.maxsize)) for turn in essential)
+        return fit.size - saved, stays, essential
 
     def _fit(
         self,
@@ -234,11 +228,8 @@ class History:
         extra: Mapping[str, int],
         options: Options,
         stable: Stable | None,
-        *,
-        shares: bool = True,
     ) -> HistoryFit:
-        read = self.turns, self._forms, self._names, self._ranking
-        return HistoryFit(*read, budget, extra, options, stable, shares)
+        return HistoryFit(self._reading, budget, extra, options, stable)
 
     def called(self, turns: Iterable[int]) -> set[str]:
         """Return the names of the tools that some turns call."""

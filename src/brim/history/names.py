@@ -10,16 +10,17 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from brim.history.envelopes import body
 from brim.history.turns import MessageIndex
+from brim.history.worth import NameUse, chance, of_name
 from brim.meter.memo import Memo
 from brim.meter.words import stem
 from brim.wire.message import Message
 
-_WORD = re.compile(r"\w[\w./\-@#:]{4,198}\w")
+_WORD = re.compile(r"(?<!\\)\w[\w./\-@#:]{4,198}\w")
+"""A long word; the letter of an escape such as `\\n` is not its first."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]{3,40}")
 """A word of letters, alone or in a name."""
 _TELLING = re.compile(r"[0-9_/#@.]|[a-z][A-Z]")
@@ -28,26 +29,8 @@ _MOST_WORDS = 3_000
 """Words of one text that are examined."""
 _REACH = 400_000
 """Characters of one text that are searched: a text without long words would be searched to its end."""
-_TRIES = 3_000
-"""The newest names, as many as one fit looks at: more than fit a window of 100,000 tokens."""
-_WRITTEN = 4
-"""Weight of a use by the agent or a person; a use in a result counts 1. Without, short answers are lost."""
-_MOST_WORTH = 8
-"""The most that a name counts, however often it is used."""
 _PLACES: Memo[array[int]] = Memo()
 """The places of names in texts: a history that is fitted again has the same texts."""
-
-
-@dataclass(slots=True)
-class NameUse:
-    """Where a name was last used, and how much it counts."""
-
-    worth: int = 0
-    position: int = -1
-    """The message."""
-    piece: int = 0
-    """The index of the text among the pieces of the message."""
-    start: int = 0
 
 
 class NameIndex(MessageIndex):
@@ -55,24 +38,34 @@ class NameIndex(MessageIndex):
 
     def _forget(self) -> None:
         self._uses: dict[str, NameUse] = {}
-        """The last use of each name, the oldest first."""
+        """The names, the one that was used longest ago first."""
 
-    def unseen(self, seen: Collection[str]) -> Iterator[NameUse]:
-        """Yield the last use of each of the newest names that are not in `seen`."""
+    def needed(self, newest: int) -> Iterator[tuple[str, NameUse, float]]:
+        """Yield the `newest` names with their last uses, and the chance that the next message has each."""
         self.keep_up()
-        return (use for name, use in islice(reversed(self._uses.items()), _TRIES) if name not in seen)
+        turns, now = self._turns, len(self._turns)
+        asked = set[str]()
+        if turns.instruction is not None and turns.instruction != turns.task:
+            asked = {name for name, _ in names_in(turns.question)}
+        for name, use in islice(reversed(self._uses.items()), newest):
+            yield name, use, chance(use, now, asked=name in asked)
 
     def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
-        printed = self._turns.printed(position)
+        own = message.role == "assistant"
+        result = not own and (bool(message.results) or self._turns.printed(position))
         for at, piece in enumerate(message.pieces):
             if piece.kind not in ("text", "output", "call"):
                 continue
-            worth = 1 if piece.kind == "output" or printed else _WRITTEN
             for name, start in names_in(piece.text[: body(piece.text)]):
-                use = self._uses[name] = self._uses.pop(name, NameUse())
-                use.worth = min(_MOST_WORTH, use.worth + worth)
+                known = self._uses.pop(name, None)
+                use = self._uses[name] = known or NameUse(of_name(name), first=position)
+                if use.position != position:
+                    use.messages += 1
+                    use.agent += own
+                    use.results += result
+                    use.own = position if own else use.own
                 use.position, use.piece, use.start = position, at, start
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from brim.history.forms import Form
+from brim.history.rendering import Form
 from brim.history.turns import Span, Turns
 
 

@@ -71,6 +71,8 @@ class HistoryRecord:
     length: int = field(init=False)
     count: int = field(init=False)
     """The number of turns."""
+    _reasons: dict[int, list[str]] | None = field(init=False, default=None)
+    """The reasons of repairs for this fit alone, by the index of the message."""
     repairs: int = field(init=False)
     """The number of repairs on arrival; repairs for this fit alone are reported with their turns."""
 
@@ -154,30 +156,48 @@ class HistoryRecord:
         for turn, part in enumerate(self._dropped_parts()):
             if turn in kept:
                 yield self._kept_part(turn, part, required=turn in stay)
-            elif turn in stay or turn in self.fit.reasons:
-                reason = self.fit.reasons.get(turn, part.reason)
-                yield part._replace(priority=_STAYS if turn in stay else _TURN, required=turn in stay, reason=reason)
+            elif turn in stay:
+                yield part._replace(priority=_STAYS, required=True)
             else:
                 yield part
 
     def _dropped_parts(self) -> Iterator[Part]:
         """Yield the part of each turn as if it was dropped."""
-        known = self.fit.forms.parts(self.turns.generation)
-        ways = self.fit.options.select
-        how = "its" if ways == "recency" else f"by {ways}, its"  # By recency, old turns that tell much may stay.
-        for edges in pairwise([*self.turns.starts[: self.count], self.length]):
-            part = known.get(edges)
-            if part is None or not part.reason.startswith(how):
-                part = known[edges] = self._dropped_part(self._members(*edges), how)
-            yield part
+        known, generation = self.fit.reading.parts, self.turns.generation
+        for turn, (start, stop) in enumerate(pairwise([*self.turns.starts[: self.count], self.length])):
+            part = known.get((generation, start, stop))
+            if part is None:
+                part = known[generation, start, stop] = self._dropped_part(self._members(start, stop))
+            yield part._replace(reason=self._why_dropped(turn, part.size))
 
-    def _dropped_part(self, members: list[int], how: str) -> Part:
+    def _dropped_part(self, members: list[int]) -> Part:
         turns = self.turns
         size = sum(turns.units[position] for position in members)
-        why = "dropped to fit the budget" if self.fit.stable is None else "dropped by the last cut"
-        reason = f"{how} {counted(size, turns.meter.unit.removesuffix('s'))} {'was' if size == 1 else 'were'} {why}"
         stored = handle(written([turns.raws[position] for position in members]))
-        return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, reason, stored)
+        return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, "", stored)
+
+    def _why_dropped(self, turn: int, size: int) -> str:
+        choice, ways = self.fit.choice, self.fit.options.select
+        how = "its" if ways == "recency" else f"by {ways}, its"
+        tokens = f"{how} {counted(size, self.turns.meter.unit.removesuffix('s'))} {'was' if size == 1 else 'were'}"
+        if choice is None or turn not in choice.offered or ways != "recency":
+            return f"{tokens} dropped " + ("to fit the budget" if self.fit.stable is None else "by the last cut")
+        worth = choice.offered[turn]
+        if worth > choice.least:
+            return f"{tokens} dropped: they did not fit into what was left"
+        return f"{tokens} dropped: worth {worth:.2g} a token, and what stayed at least {choice.least:.2g}"
+
+    def _why_cut(self, members: list[int], *, required: bool) -> str:
+        choice = self.fit.choice
+        if not set(members).isdisjoint(self.fit.banned):
+            images = self.fit.reading.media.limits.images
+            limits = f"at most {images:,} images, and a limited number of bytes"
+            return f"its media were left out: a request may have {limits}"
+        if required:
+            return "it must stay, and did not fit whole"
+        if choice is None or self.fit.options.ways != ("recency",):
+            return _CUT
+        return f"{_CUT}: what stays is worth at least {choice.least:.2g} a token"
 
     def _kept_part(self, turn: int, part: Part, *, required: bool) -> Part:
         """Return the part of a turn that was kept, perhaps shortened."""
@@ -186,11 +206,10 @@ class HistoryRecord:
         state: State = "dropped" if self._is_empty(members) else "cut" if forms else "whole"
         saved = sum(units[position] - form.units for position, form in forms.items())
         used = 0 if state == "dropped" else part.size - saved
-        reason = (
-            (_STAYS_WHOLE if required else _WHOLE) if state == "whole" else part.reason if state == "dropped" else _CUT
-        )
-        if state == "cut" or (state == "dropped" and required):
-            reason = self.fit.reasons.get(turn, reason)
+        whole = _STAYS_WHOLE if required else _WHOLE
+        reason = whole if state == "whole" else self._why_cut(members, required=required)
+        if state == "dropped" and not required:
+            reason = part.reason
         if state == "whole" and (summary := self._summary(members)) is not None:
             state, reason = "summarised", f"a summary replaces {summary.replaced:,} earlier messages"
             part = part._replace(handle=summary.index)
@@ -215,8 +234,12 @@ class HistoryRecord:
 
     def _repair_reason(self, members: list[int]) -> str:
         """Return the problems of a turn in this fit alone, such as a call without a result."""
-        edited = {self.turns.indexes[position] for position in members if position in self.fit.sent}
-        return "; ".join(repair.reason for repair in self.fit.repairs[self.repairs :] if repair.index in edited)
+        if self._reasons is None:
+            self._reasons = {}
+            for repair in self.fit.repairs[self.repairs :]:
+                self._reasons.setdefault(repair.index, []).append(repair.reason)
+        edited = (self.turns.indexes[position] for position in members if position in self.fit.sent)
+        return "; ".join([reason for index in sorted(edited) for reason in self._reasons.get(index, ())])
 
     def _repaired_parts(self) -> Iterator[Part]:
         """Yield the parts of invalid messages."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
-from brim.history.forms import Form
+from brim.history.rendering import Form
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

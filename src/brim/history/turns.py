@@ -8,8 +8,8 @@ history cheap.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,8 @@ from brim.history.options import Pin
 from brim.history.rules import Seams
 from brim.meter.base import BaseMeter
 from brim.wire import Format, Wire, format_of, plain, wire
-from brim.wire.base import loaded_tools, still_read, without
-from brim.wire.message import Message
+from brim.wire.base import loaded_tools, still_read
+from brim.wire.message import Message, Piece
 
 
 def fingerprint_after(before: str, message: Message) -> str:
@@ -50,6 +50,10 @@ class Repair:
     """The caller's message."""
 
 
+BLANK = "its text is blank"
+"""Why a text was left out that no provider of its format reads."""
+_CITED = '"citations":{"enabled":true}'
+"""What a document has that may be cited."""
 _CHARS = 4
 """Characters of a token, roughly."""
 _PINNED = 2
@@ -85,10 +89,23 @@ def ranges(turns: Iterable[int]) -> list[Span]:
 
 
 def copied(value: Any) -> Any:
-    """Return a copy of JSON values; other objects belong to a client library and do not change."""
+    """Return a copy of JSON values; other objects belong to a client library and are shared."""
     if isinstance(value, dict):
         return {key: copied(each) for key, each in value.items()}
     return [copied(each) for each in value] if isinstance(value, list) else value
+
+
+_LEAVES = (str, int, float, bytes, type(None))
+
+
+def fields_in(value: Any) -> Any:
+    """Return a copy of the fields of a message, also of the objects of a client library in it."""
+    if isinstance(value, _LEAVES):
+        return value
+    known = plain(value)
+    if isinstance(known, Mapping):
+        return {key: fields_in(each) for key, each in known.items()}
+    return [fields_in(each) for each in known] if isinstance(known, list | tuple) else known
 
 
 class Turns:
@@ -100,8 +117,10 @@ class Turns:
         self.format = format
         self.source: list[Any] = []
         """The caller's messages; the list only grows."""
-        self._copies: list[Any] = []
-        """Copies of these, since the caller may change them."""
+        self._fields: list[Any] = []
+        """The fields of each as they were read, since the caller may change them."""
+        self._objects: list[int] = []
+        """The indexes of those with objects of a client library, which do not compare like their fields."""
         self.generation = 0
         """Changes whenever turns or positions change; until then they only grow."""
         self.order = 0
@@ -112,8 +131,7 @@ class Turns:
 
     def _reset(self, chosen: Wire) -> None:
         """Start over in a format."""
-        self.generation += 1
-        self.order += 1
+        self.generation, self.order = self.generation + 1, self.order + 1
         self.wire = chosen
         self.chat = self.meter.counter(chosen.provider)
         self.seams = Seams(chosen)
@@ -156,6 +174,8 @@ class Turns:
         self.noted: dict[int, int] = {}
         """Tokens of such notes inside other turns."""
         self.repairs: list[Repair] = []
+        self.documents: list[int] = []
+        """The positions of messages with documents that later messages may cite."""
         self.thinks = False
         """Whether a message has thinking that a provider may refuse after an edit."""
         self._reasoning: list[int] = []
@@ -206,8 +226,10 @@ class Turns:
             add(messages[i], first + i)
         if order := self.seams.order(len(self.raws)):
             self._move(order)
+        fields = [fields_in(raw) for raw in raws]
+        self._objects += [first + i for i, values in enumerate(fields) if values != raws[i]]
+        self._fields += fields
         self.source.extend(raws)
-        self._copies += map(copied, raws)
 
     def refresh(self, kept: Sequence[Span] | None = None) -> bool:
         """Read the messages again if the caller changed one of them, and return whether that is so.
@@ -219,14 +241,21 @@ class Turns:
         for first, last in kept:
             found = indexes[first:last]
             start, stop = (min(found), max(found) + 1) if found else (0, 0)
-            if self.source[start:stop] != self._copies[start:stop]:
+            if self._present(start, stop) != self._fields[start:stop]:
                 self._reread(self.wire, self.source)
                 return True
         return False
 
+    def _present(self, start: int, stop: int) -> list[Any]:
+        """Return a range of the caller's messages, those with objects as their present fields."""
+        messages, objects = self.source[start:stop], self._objects
+        for index in objects[bisect_left(objects, start) : bisect_left(objects, stop)]:
+            messages[index - start] = fields_in(messages[index - start])
+        return messages
+
     def _reread(self, chosen: Wire, raws: list[Any]) -> None:
         """Read messages again, perhaps in another format."""
-        self.source, self._copies = [], []
+        self.source, self._fields, self._objects = [], [], []
         self._reset(chosen)
         self._read(raws)
 
@@ -349,12 +378,11 @@ class Turns:
         ):  # Items without a role may be empty.
             self._fault(message, index, "it has no content", None)
             return
-        if message.results:
-            repaired = self._without_orphans(message, index)
-            if repaired is None:
-                return
-            message = repaired
-        elif self.wire.pairs and not self.starts and role == "assistant" and not message.any("compaction"):
+        repaired = self._repaired(message, index)
+        if repaired is None:
+            return
+        message = repaired
+        if self.wire.pairs and not self.starts and role == "assistant" and not message.any("compaction"):
             self._fault(message, index, "the first message must be the user's", None)
             return
         at, units = len(self.raws), self.chat.units(message)
@@ -366,6 +394,8 @@ class Turns:
         self._runs.append(self._runs[-1] if goes_on and self.wire.pairs else at)
         if message.any("compaction"):
             self.compaction = at
+        if any(piece.kind == "opaque" and _CITED in piece.text for piece in message.pieces):
+            self.documents.append(at)
         self.loaded |= loaded_tools(message)
         alone = self.compaction == at and self.wire.batches
         if role == "system" and self.starts:  # A reminder in the middle belongs to the turn before it.
@@ -391,7 +421,7 @@ class Turns:
         if message.role == "assistant":
             self.answers |= {piece.id for piece in message.pieces if piece.kind == "call" and piece.name in SUBAGENTS}
             return
-        first = self.task is None and not message.results and not is_note(message)
+        first = self.task is None and not message.results and not self._is_old_note(message)
         if message.role == "user" and (first or is_spoken(message)) and not self.printed(at):
             self.instruction = at
             if self.task is None or (self.spoken == [self.task] and _is_program(self.messages[self.task])):
@@ -409,10 +439,14 @@ class Turns:
         if self.wire.batches and all(piece.kind in ("thinking", "remainder") for piece in message.pieces):
             self._reasoning.append(at)
 
+    def _is_old_note(self, message: Message) -> bool:
+        """Return whether a message is the note of an earlier fit, unless the format needs it as the first message."""
+        return is_note(message) and (bool(self.starts) or not self.wire.pairs)
+
     def _find_note(self, message: Message, bond: int | None) -> None:
         """Register the note of an earlier fit."""
         units = note_in(message, self.chat.piece)
-        if units and bond is None and is_note(message):
+        if units and bond is None and self._is_old_note(message):
             self.notes.add(len(self.starts))
         elif units:
             turn = len(self.starts) - (bond is not None)
@@ -469,6 +503,16 @@ class Turns:
             self.instruction = place[self.instruction]
         self.spoken = sorted(place[at] for at in self.spoken)
 
+    def _repaired(self, message: Message, index: int) -> Message | None:
+        """Return the message without texts and results that its provider refuses, or `None` if nothing else is in it.
+
+        Where no text may be blank, the provider refused one before too: leaving it out is no change of what it read.
+        """
+        texts = () if self.wire.blank else message.pieces
+        blank = [piece for piece in texts if piece.kind == "text" and not piece.text.strip()]
+        kept = self._without(message, blank, index, BLANK) if blank else message
+        return self._without_orphans(kept, index) if kept is not None and kept.results else kept
+
     def _without_orphans(self, message: Message, index: int) -> Message | None:
         """Return the message without results that have no call, or `None` if nothing else is in it.
 
@@ -488,9 +532,14 @@ class Turns:
             return message
         gone = [message.pieces[i] for i in lost]
         ids = ", ".join(repr(piece.id) for piece in gone)
-        raw = without(message, gone)
-        self._fault(message, index, f"there is no call for the result {ids}", raw)
-        return None if raw is None else self._without_orphans(self.wire.read(raw, index), index)
+        left = self._without(message, gone, index, f"there is no call for the result {ids}")
+        return None if left is None else self._without_orphans(left, index)
+
+    def _without(self, message: Message, gone: Collection[Piece], index: int, reason: str) -> Message | None:
+        """Return the message without some pieces, and record why; `None` if nothing else is in it."""
+        raw = self.wire.without(message, gone)
+        self._fault(message, index, reason, raw)
+        return None if raw is None else self.wire.read(raw, index)
 
     def _fault(self, message: Message, index: int, reason: str, raw: Any | None) -> None:
         """Record a problem; `raw` is the message after the repair."""

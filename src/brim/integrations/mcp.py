@@ -16,7 +16,6 @@ from typing import Annotated, Any
 from brim.errors import BrimError, InvalidType, InvalidValue, check_choice
 from brim.files.json_body import body_of
 from brim.history.compact.continuation import continuation
-from brim.history.request_body import RequestBody, request_of
 from brim.integrations import missing
 from brim.meter import DEFAULT, meter
 from brim.meter.catalogue import find
@@ -24,6 +23,7 @@ from brim.meter.estimate import FAMILIES
 from brim.meter.units import UNITS
 from brim.meter.vocabularies import VOCABULARIES
 from brim.receipts.section import Section
+from brim.requests.request_body import RequestBody, request_of
 from brim.sections.fit import fit
 from brim.sessions.log.overview import GatewayUse, ReadableSessions
 from brim.sessions.recall_tool import answered

@@ -1,1 +1,1 @@
-"""Whole requests: sections, a history and tools under one budget, and fits that are run again."""
+"""Whole requests: sections, a history and tools under one budget, bodies of requests, and fits that are run again."""

@@ -138,7 +138,7 @@ class Bids:
         return self.fits[room]
 
     def _plan(self, budget: int) -> HistoryFit:
-        return self.history.plan(budget, self.extra, self.options, self.history.stable, shares=self.alone)
+        return self.history.plan(budget, self.extra, self.options, self.history.stable)
 
     def _within(self, room: int) -> TurnsProposal:
         reserved = frozenset[int]()

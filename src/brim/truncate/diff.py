@@ -14,7 +14,7 @@ from brim.truncate.base import Cut
 from brim.truncate.parts import TextParts
 from brim.truncate.picker import pick
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d{1,9}))? \+\d+(?:,(\d{1,9}))? @@")
 
 
 def picked(parts: TextParts, limit: int, meter: Meter) -> Cut | None:

@@ -1,7 +1,8 @@
 """A JSON document, or lines of JSON, split into members; the result stays JSON when some are omitted.
 
-Only the offsets of values are used, so that numbers, escapes, duplicate keys and the layout stay as written. Small
-neighbours form one part, such as a record. A long string is divided into its lines.
+Only the offsets of values are used, so that numbers, duplicate keys and the layout stay as written. Small neighbours
+form one part, such as a record. A long string is divided too: into members if it holds JSON, else into lines. What is
+shown of it is quoted again.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from functools import cached_property
+from itertools import chain, groupby, islice
 
 from brim.files.depth import is_deep
 from brim.truncate.base import mark
@@ -26,6 +28,8 @@ _FAILURES = 8
 """How many members that report a failure come before all others, taken from both ends."""
 _DEEPEST = 32
 """Levels that are divided. Each nested level is parsed one more time."""
+_STRING = 4
+"""Levels that a string with JSON counts as, since its parts are copied."""
 LARGEST = 1_000_000
 """Characters of the largest text that is parsed to find out whether it is JSON; parsing blocks other threads."""
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
@@ -33,6 +37,9 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 _BETWEEN = re.compile(r"[ \t\n\r]*[,:]?[ \t\n\r]*")
 """The separator of two values, or of a key and its value."""
 _NOUNS = {"[": "item", "{": "field"}
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.")
+"""The escape of one character in a JSON string; a character outside the basic plane takes two."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Member = tuple[int, int, int]
 """The offsets of a member of an object or array: its start, the start of its value, and its end."""
@@ -41,7 +48,7 @@ Member = tuple[int, int, int]
 class JsonNode:
     """A value of a JSON document with its key, or several small neighbours."""
 
-    __slots__ = ("before", "inner", "lines", "noun", "parts", "size", "start", "stop", "value")
+    __slots__ = ("before", "content", "inner", "noun", "parts", "size", "start", "stop", "value")
 
     def __init__(self, start: int, value: int, stop: int, noun: str, inner: Iterable[JsonNode] = ()) -> None:
         self.start, self.value, self.stop = start, value, stop
@@ -53,34 +60,45 @@ class JsonNode:
         self.before = 0
         """How many members of its parent are before it."""
         self.inner = list(inner)
-        self.lines: TextParts | None = None
-        """The lines of a long string."""
+        self.content: Parts | None = None
+        """The parts of a long string, without the escapes of this document."""
         self.parts = (0, 0)
         """The range of its part numbers: the first, and one past the last."""
 
     @property
     def divided(self) -> bool:
         """Whether it can be shown in part."""
-        return bool(self.inner) or self.lines is not None
+        return bool(self.inner) or self.content is not None
+
+    @property
+    def first(self) -> int:
+        """The number of its first part after its key."""
+        return self.parts[0] + (self.divided and self.value > self.start)
 
 
 class JsonParts:
     """A JSON document divided into members, any of which may be omitted.
 
-    The key of a divided value is a separate part; it shows that the value exists, and its size.
+    The key of a divided value is a separate part; it shows that the value exists, and its size. The parts of a divided
+    string are parts of the document, at the offsets of their escaped text.
     """
 
     def __init__(self, text: str, root: JsonNode) -> None:
         self.text = text
+        self.starts = array("L")
+        """The start of each part."""
+        self.stops = array("L")
+        """The end of each part."""
         self._root = root
         self._nodes: list[JsonNode] = []
-        self._starts, self._stops = array("L"), array("L")
-        self._ranks: list[tuple[int, int]] = []
+        self._strings: list[tuple[JsonNode, Parts]] = []
+        """The divided strings, with their parts."""
+        self.ranks: list[tuple[int, int]] = []
         """The rank of each part: first its place in arrays and strings, then its depth."""
         self._add(root, 0, 0)
 
     def _add(self, node: JsonNode, cost: int, depth: int) -> None:
-        """Append the parts of a node: itself, or its key and those of its members."""
+        """Append the parts of a node: itself, or its key and those of its members or its text."""
         first = len(self._nodes)
         if not node.divided:
             self._append(node, node.start, node.stop, (cost, depth))
@@ -92,32 +110,37 @@ class JsonParts:
             before += each.size
             late = _from_ends(index, len(node.inner)) if node.noun == "line" else index * (node.noun == "item")
             self._add(each, cost + late, depth + 1)
-        for index, (start, stop) in enumerate(pairwise(node.lines.starts if node.lines else ())):
-            self._append(node, start, stop, (cost + _from_ends(index, len(node.lines or ())), depth))
+        if node.content:
+            self._strings.append((node, node.content))
+            edges = zip(node.content.starts, node.content.stops, strict=False)
+            written = _written(self.text, node, chain.from_iterable(edges))
+            for (late, deep), start, stop in zip(_ranks(node.content), written, written, strict=True):
+                self._append(node, start, stop, (cost + late, depth + deep))
         node.parts = first, len(self._nodes)
 
     def _append(self, node: JsonNode, start: int, stop: int, rank: tuple[int, int]) -> None:
         self._nodes.append(node)
-        self._starts.append(start)
-        self._stops.append(stop)
-        self._ranks.append(rank)
+        self.starts.append(start)
+        self.stops.append(stop)
+        self.ranks.append(rank)
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def part_at(self, place: int) -> int:
         """Return the part at an offset of the text."""
-        return max(0, bisect_right(self._starts, place) - 1)
+        return max(0, bisect_right(self.starts, place) - 1)
 
     def size(self, part: int) -> int:
         """Return the characters of a part."""
-        return self._stops[part] - self._starts[part]
+        return self.stops[part] - self.starts[part]
 
     def part(self, part: int) -> str:
-        """Return the text of a part; for a line of a string, without its escapes."""
-        start, stop = self._starts[part], self._stops[part]
-        is_line = self._nodes[part].lines is not None and start > self._nodes[part].value
-        return str(json.loads(f'"{self.text[start:stop]}"')) if is_line else self.text[start:stop]
+        """Return the text of a part; for a part of a string, without its escapes."""
+        node = self._nodes[part]
+        if node.content and part >= node.first:
+            return node.content.part(part - node.first)
+        return self.text[self.starts[part] : self.stops[part]]
 
     def show(self, chosen: Collection[int]) -> str:
         """Return the document with the chosen members and marks in place of the others; one mark if none is chosen."""
@@ -126,34 +149,41 @@ class JsonParts:
 
     def document(self, chosen: Collection[int]) -> str:
         """Return the document with the chosen members and marks in place of the others, even if all are."""
-        return self._shown(self._root, sorted(chosen))
+        parts = sorted({*chosen})
+        return self._shown(self._root, parts) if len(parts) < len(self) else self.text
 
     def _shown(self, node: JsonNode, chosen: Sequence[int]) -> str:
         """Return what is shown of a value; `chosen` are parts of it, ascending."""
-        text, inner = self.text, node.inner
-        if not node.divided:
+        text, inner, first = self.text, node.inner, node.first
+        inside = chosen[bisect_left(chosen, first) :]
+        if len(inside) == node.parts[1] - first:
             return text[node.start : node.stop]
-        if node.lines:
-            first = node.parts[1] - len(node.lines)
-            lines = [at - first for at in chosen if at >= first]
-            return text[node.start : node.value] + f'"{node.lines.show(lines)}"'
+        if node.content:
+            return text[node.start : node.value] + self._quoted(node.content, [at - first for at in inside])
         opens, closes = text[node.start : inner[0].start], text[inner[-1].stop : node.stop]
         comma = text[inner[0].stop : inner[1].start] if len(inner) > 1 else ", "
-        return opens + comma.join(self._rows(node, chosen)) + closes
+        return opens + comma.join(self._rows(node, inside)) + closes
+
+    def _quoted(self, content: Parts, chosen: Sequence[int]) -> str:
+        """Return what is shown of a string, or its size; other letters than ASCII are escaped if the text has none."""
+        sized = not chosen and isinstance(content, JsonParts)
+        shown = mark(len(content.text), "character") if sized else content.show(chosen)
+        return json.dumps(shown, ensure_ascii=self.text.isascii() or _SURROGATE.search(shown) is not None)
 
     def _rows(self, node: JsonNode, chosen: Sequence[int]) -> Iterator[str]:
         """Yield the members of a value that are shown: a mark in each gap of an array, one at the end of an object.
 
-        If a single field with a text, an object or an array is omitted, its key is shown with a mark in its value.
+        If some fields are shown, and a single long text or a single field is not, its key is shown with its size.
         """
         inner, gap, at = node.inner, 0, 0
         groups = groupby(chosen, key=lambda part: bisect_right(inner, part, key=lambda each: each.parts[0]) - 1)
-        shown = {index: [*parts] for index, parts in groups if index >= 0}  # The key of the value itself comes first.
-        others = (each.stop - each.start for index, each in enumerate(inner) if index not in shown)
-        missing = [index for index, each in enumerate(inner) if index not in shown]
-        lone = inner[missing[0]] if shown and node.noun == "field" and len(missing) == 1 else None
+        shown = {index: [*parts] for index, parts in groups}
+        missing = [index for index in range(len(inner)) if index not in shown]
+        texts = missing if len(missing) == 1 else [index for index in missing if inner[index].content]
+        lone = inner[texts[0]] if shown and node.noun == "field" and len(texts) == 1 else None
         if lone and lone.divided:
-            shown = dict(sorted({**shown, missing[0]: []}.items()))
+            shown = dict(sorted({**shown, texts[0]: []}.items()))
+        others = (each.stop - each.start for index, each in enumerate(inner) if index not in shown)
         whole = sum(islice(others, _MARK + 1)) <= _MARK
         for index in range(len(inner)) if whole else shown:
             each = inner[index]
@@ -164,29 +194,47 @@ class JsonParts:
             yield self._shown(each, shown[index]) if index in shown else self.text[each.start : each.stop]
             at = each.before + each.size
         gap += inner[-1].before + inner[-1].size - at
-        if gap and lone and self.text[lone.value] == '"' and lone.size == 1:
+        if gap == 1 and lone and not lone.divided and self.text[lone.value] == '"':
             note = mark(lone.stop - lone.value - 2, "character")
             yield f"{self.text[lone.start : lone.value]}{json.dumps(note)}"
         elif gap:
             yield _member(gap, node.noun)
 
     def ending(self) -> list[int]:
-        """Return the members that show the outcome, the best first: a failure, the first member, a status."""
+        """Return the members that show the outcome, the best first: a failure, the first member, a status.
+
+        A document with one long text is its wrapper: the ending of the text counts as well.
+        """
+        own: Sequence[int] = range(len(self))
+        wrapped = list[int]()
+        if len(self._strings) == 1:
+            node, content = self._strings[0]
+            own = [*range(node.first), *range(node.parts[1], len(self))]
+            wrapped = [node.first + at for at in content.ending()]
         found = self.failures()[-1:]
-        found += [at for at in range(min(_DEEPEST, len(self))) if self._stops[at] != self._nodes[at].value][:1]
-        starts = (self.text[start : start + 40] for start in self._starts)
-        found += [at for at, start in enumerate(starts) if STATUS.match(start)][:NEAR_END]
-        return [at for at in dict.fromkeys(found) if self.size(at) <= LONG_LINE]
+        found += [at for at in range(min(_DEEPEST, len(self))) if self.stops[at] != self._nodes[at].value][:1]
+        found += [at for at in own if STATUS.match(self.part(at)[:40])][:NEAR_END]
+        return [at for at in dict.fromkeys([*found, *wrapped]) if self.size(at) <= LONG_LINE]
 
     def failures(self) -> list[int]:
         """Return the members that report a failure, ascending."""
-        return [*dict.fromkeys(map(self.part_at, failure_places(self.text)))]
+        return self._failures
+
+    @cached_property
+    def _failures(self) -> list[int]:
+        found, at = list[int](), 0
+        for node, content in self._strings:
+            found += (self.part_at(at + place) for place in failure_places(self.text[at : node.value]))
+            found += (node.first + part for part in content.failures())
+            at = node.stop
+        found += (self.part_at(at + place) for place in failure_places(self.text[at:]))
+        return [*dict.fromkeys(found)]
 
     def ranked(self) -> Iterator[int]:
         """Yield the parts, the most important first: some failures, then the outermost and first ones."""
         first = dict.fromkeys([*from_both_ends(self.failures())][:_FAILURES])
         yield from first
-        yield from (at for at in sorted(range(len(self)), key=self._ranks.__getitem__) if at not in first)
+        yield from (at for at in sorted(range(len(self)), key=self.ranks.__getitem__) if at not in first)
 
 
 Parts = TextParts | JsonParts
@@ -196,6 +244,24 @@ Parts = TextParts | JsonParts
 def _from_ends(index: int, count: int) -> int:
     """Return the place of a line in the order of the first, the last, the second, the last but one, and so on."""
     return min(2 * index, 2 * (count - index) - 1)
+
+
+def _ranks(parts: Parts) -> Iterable[tuple[int, int]]:
+    """Return the rank of each part of a string: lines from both ends, or members."""
+    lines = ((_from_ends(index, len(parts)), 0) for index in range(len(parts)))
+    return parts.ranks if isinstance(parts, JsonParts) else lines
+
+
+def _written(text: str, node: JsonNode, offsets: Iterable[int]) -> Iterator[int]:
+    """Yield where ascending offsets of the content of a string are in the text, where some characters are escaped."""
+    escapes = _ESCAPE.finditer(text, node.value + 1, node.stop - 1)
+    escape, plain, at = next(escapes, None), 0, node.value + 1
+    for offset in offsets:
+        while escape and plain + escape.start() - at < offset:
+            plain += escape.start() - at + 1
+            at = escape.end()
+            escape = next(escapes, None)
+        yield at + offset - plain
 
 
 def _member(number: int, noun: str) -> str:
@@ -209,12 +275,7 @@ def json_parts(text: str, room: int | None = None) -> Parts | None:
 
     A short document is one part. `None` if the text is neither; a string or a number alone is not a document.
     """
-    found, small, long = _documents(text), grain(SMALL, room), grain(LONG_LINE, room)
-    if not found:
-        return None
-    trees = [_tree(text, (start, start, stop), small, long, 1) for start, stop in found]
-    root = trees[0] if len(trees) == 1 else JsonNode(0, 0, found[-1][1], "line", trees)
-    return JsonParts(text, root) if root.divided else whole_part(text)
+    return _parts(text, grain(SMALL, room), grain(LONG_LINE, room), 1)
 
 
 def members(text: str) -> Iterator[tuple[int, int]]:
@@ -226,7 +287,10 @@ def members(text: str) -> Iterator[tuple[int, int]]:
 
 def _documents(text: str) -> list[tuple[int, int]]:
     """Return the document of a text, or those on its lines; nothing if there is other text."""
-    whole = _document(text, 0, len(text))
+    first = _past(text, 0, _BLANKS)
+    if text[first : first + 1] not in _NOUNS:
+        return []
+    whole = _document(text, first, len(text))
     if whole:
         return [whole]
     found: list[tuple[int, int]] = []
@@ -268,6 +332,16 @@ def _past(text: str, at: int, what: re.Pattern[str] = _BETWEEN) -> int:
     return found.end() if found else at
 
 
+def _parts(text: str, small: int, long: int, level: int) -> Parts | None:
+    """Return the parts of a document, or of lines of JSON, longer than `small`."""
+    found = _documents(text)
+    if not found:
+        return None
+    trees = [_tree(text, (start, start, stop), small, long, level) for start, stop in found]
+    root = trees[0] if len(trees) == 1 else JsonNode(0, 0, found[-1][1], "line", trees)
+    return JsonParts(text, root) if root.divided else whole_part(text)
+
+
 def _tree(text: str, member: Member, small: int, long: int, level: int) -> JsonNode:
     """Return a value, with its members if it is longer than `small`; small neighbours are joined."""
     start, value, stop = member
@@ -276,7 +350,9 @@ def _tree(text: str, member: Member, small: int, long: int, level: int) -> JsonN
     if stop - start <= small or level > _DEEPEST:
         return node
     if text[value] == '"' and stop - value > long:
-        node.lines = TextParts(text, longest=long, span=(value + 1, stop - 1))
+        held: str = _DECODER.raw_decode(text, value)[0]
+        document = _parts(held, small, long, level + _STRING) if len(held) <= LARGEST else None
+        node.content = document or TextParts(held, longest=long, words=True)
     last: JsonNode | None = None
     for each in _inner(text, value, stop) if noun else ():
         if last and not last.divided and each[2] - last.start <= small:

@@ -19,13 +19,10 @@ LONG_LINE = 600
 """Characters above which a line is divided: minified code, or prose without line breaks."""
 SHORT_LINE = 24
 """The same for a very small limit."""
-_JOINED = r"(?!\\u(?:03[0-6]|20[0d]|fe0|FE0|d83c|D83C))"
-"""JSON escapes of characters that combine with the one before them."""
-_SENTENCE_END = re.compile(rf"[.!?;]\s{_JOINED}|[。！？]{_JOINED}")
-_FULL_STOP = re.compile(rf"[.!?]\s{_JOINED}(?![a-z])|[。！？]{_JOINED}")
+_SENTENCE_END = re.compile(r"[.!?;]\s|[。！？]")
+_FULL_STOP = re.compile(r"[.!?]\s(?![a-z])|[。！？]")
 """The end of a whole sentence; a small letter after it means an abbreviation."""
-_SPACE = re.compile(rf"\s{_JOINED}")
-_ESCAPE = re.compile(r"\\.")
+_SPACE = re.compile(r"\s")
 _WORD = re.compile(r"\w")
 _SAYS_NOTHING = re.compile(r"</?[\w:-]{1,40}>|^[\w ]{1,40}: \((?:none|empty)\)$", re.MULTILINE)
 """Tags, and fields without a value, such as `Signal: (none)`."""
@@ -70,7 +67,7 @@ class TextParts:
         whole: int = 0,
         shortest: int | None = None,
         marker: str | None = None,
-        span: tuple[int, int] | None = None,
+        words: bool = False,
     ) -> None:
         """Divide a text.
 
@@ -80,18 +77,16 @@ class TextParts:
             whole: characters up to which a line is not divided even if `longest` is less.
             shortest: divide such a line after each sentence of at least so many characters, not only where it must be.
             marker: fills each gap instead of the usual mark; `{dropped}` is the number of lines.
-            span: the start and end of a JSON string inside `text`; its line breaks are escaped.
+            words: divide a line only after a sentence or a word, so that data without spaces stays whole.
         """
         self.text = text
         self.marker = None if marker is None else one_line(marker)
-        self._escaped = span is not None
-        self._break = "\\n" if span else "\n"
-        self._first, self._last = span or (0, len(text))
-        self._breaks = _escaped_breaks(text, self._first, self._last) if span else _breaks(text)
-        self._has_marks = not span and " omitted" in text
-        self.starts = array("L", [self._first])
+        self._words = words
+        self._breaks = _breaks(text)
+        self._has_marks = " omitted" in text
+        self.starts = array("L", [0])
         """The start of each part, and the end of the text."""
-        for end in (*self._breaks, self._last):
+        for end in (*self._breaks, len(text)):
             at = self.starts[-1]
             divided = end - at > max(longest, whole)
             for stop in self._sentences(at, end, shortest) if divided and shortest is not None else (end,):
@@ -110,16 +105,22 @@ class TextParts:
         yield end
 
     def _division(self, start: int, least: int, most: int, end: int) -> int:
-        """Return where to divide a line: after a sentence or a word, or, outside JSON, after any letter."""
+        """Return where to divide a line: after a sentence or a word, or, without `words`, after any letter."""
         found = _SENTENCE_END.search(self.text, least, most) or _SPACE.search(self.text, least, most)
-        if found is None and self._escaped:
+        if found is None and self._words:
             found = _SPACE.search(self.text, most, end)
-            return found.end() if found else end
+            if found is None:
+                return end
         at = boundary_after(self.text, found.end() if found else max(least, start + 1))
         return min(at, end)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @property
+    def stops(self) -> Sequence[int]:
+        """The end of each part."""
+        return self.starts[1:]
 
     def part_at(self, place: int) -> int:
         """Return the part at an offset of the text."""
@@ -128,8 +129,8 @@ class TextParts:
     def line_of(self, part: int) -> Sequence[int]:
         """Return the parts of the line that a part belongs to."""
         line = bisect_right(self._breaks, self.starts[part])
-        start = self._breaks[line - 1] if line else self._first
-        stop = self._breaks[line] if line < len(self._breaks) else self._last
+        start = self._breaks[line - 1] if line else 0
+        stop = self._breaks[line] if line < len(self._breaks) else len(self.text)
         return range(self.part_at(start), self.part_at(stop - 1) + 1)
 
     def size(self, part: int) -> int:
@@ -157,19 +158,19 @@ class TextParts:
         start, stop, ends = self.starts[first], self.starts[last], last == len(self)
         above, below = bisect_right(self._breaks, start), bisect_right(self._breaks, stop)
         closed = below > above and self._breaks[below - 1] == stop
-        if (start == self._first or (above and self._breaks[above - 1] == start)) and (ends or closed):
+        if (not start or (above and self._breaks[above - 1] == start)) and (ends or closed):
             # A blank line stays below its paragraph.
-            blank = below - above > 1 and not ends and self._breaks[below - 2] == stop - len(self._break)
+            blank = below - above > 1 and not ends and self._breaks[below - 2] == stop - 1
             lines = below - above + (ends and not closed) - blank + self._marked(start, stop)
-            single = lines == 1 and (stop - start > LONG_LINE or (ends and start == self._first))
+            single = lines == 1 and (stop - start > LONG_LINE or (ends and not start))
             note = self._note(*((stop - start, "character") if single else (lines, "line")))
-            note += self._break * (0 if not note or (ends and not closed) else 1 + blank)
+            note += "\n" * (0 if not note or (ends and not closed) else 1 + blank)
         else:
             note = self._note(stop - start, "character")
             note = (
-                ("" if start == self._first or self.text[start - 1].isspace() else " ")
+                ("" if not start or self.text[start - 1].isspace() else " ")
                 + note
-                + ("" if ends else self._break if closed else " ")
+                + ("" if ends else "\n" if closed else " ")
             )
         short = _SHORT_GAP if note and first and not ends else 0
         return self.text[start:stop] if stop - start <= max(len(note), short) else note
@@ -229,8 +230,3 @@ def _breaks(text: str) -> Sequence[int]:
         found.append(at)
         at = text.find("\n", at) + 1
     return found
-
-
-def _escaped_breaks(text: str, start: int, stop: int) -> Sequence[int]:
-    """Return the offsets after the line breaks of a JSON string."""
-    return array("L", [found.end() for found in _ESCAPE.finditer(text, start, stop) if found[0] == "\\n"])

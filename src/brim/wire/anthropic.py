@@ -10,6 +10,7 @@ from brim.wire.base import (
     Wire,
     fields_of,
     framed,
+    is_cited,
     mapping_at,
     opaque,
     ordered,
@@ -18,7 +19,7 @@ from brim.wire.base import (
     text_at,
     unmarked,
 )
-from brim.wire.message import Message, Path, Piece, message_of
+from brim.wire.message import MEDIA, Message, Path, Piece, message_of
 from brim.wire.values import json_of, plain
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -47,6 +48,7 @@ class Anthropic(Wire):
     binds = True
     objects = True
     joins = False
+    blank = False
 
     def parse(self, raw: Any, index: int) -> Message:
         """Return a caller's object as a message, without fields that the format does not know.
@@ -97,7 +99,7 @@ def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
         where = next((source[key] for key in ("data", "url", "file_id") if isinstance(source.get(key), str)), "")
         return [Piece("image" if sort == "image" else "file", where, at)]
     call = next((values[key] for key in ("tool_use_id", "id") if isinstance(values.get(key), str)), "")
-    inner = _texts(values, at, place)
+    inner = [piece for piece in _texts(values, at, place) if piece.kind in MEDIA or not is_cited(values)]
     pieces = framed(block, at, inner, place) if inner else [opaque(unmarked(block), at, place)]
     return [*pieces[:-1], pieces[-1]._replace(id=call)]
 

@@ -66,6 +66,8 @@ class Wire(ABC):
     """Whether a result may refer to its call only by the name of the function."""
     told: bool = False
     """Whether thinking is ordinary text, which brim may replace with a mark but not always drop."""
+    blank: bool = True
+    """Whether a text of a message may be blank; the texts of a result always may."""
 
     list_key: str = "messages"
     """The key of the messages in a request body."""
@@ -82,7 +84,7 @@ class Wire(ABC):
         Raises:
             InvalidValue: it is invalid; the error names its index and the problem.
         """
-        return with_remainder(self.parse(raw, index), index)
+        return whole_message(lambda: self.parse(raw, index), raw, index)
 
     @abstractmethod
     def parse(self, raw: Any, index: int) -> Message:
@@ -124,6 +126,22 @@ class Wire(ABC):
         """Return a copy of a message without some of its pieces, or `None` if it would be empty."""
         return without(message, gone)
 
+    def uncited(self, raw: Any) -> Any:
+        """Return a message without citations, whose documents are no longer there; its texts stay."""
+        values = plain(raw)
+        parts = values.get(self.content_key) if isinstance(values, Mapping) else None
+        known = enumerate(map(plain, parts)) if isinstance(parts, list | tuple) else ()
+        blocks = [(i, part) for i, part in known if isinstance(part, Mapping)]
+        edits: dict[Path, Any] = {
+            (self.content_key, i, "citations"): GONE for i, part in blocks if part.get("citations") and "text" in part
+        }
+        for i, part in blocks:
+            cited = plain(part.get("citationsContent"))
+            if isinstance(cited, Mapping):
+                texts = [plain(each).get("text", "") for each in cited.get("content") or ()]
+                edits[self.content_key, i] = self.part("".join(texts))
+        return changed(raw, edits) if edits else raw
+
     def append(self, raw: Any, text: str) -> Any:
         """Return a copy of a message with this text added at its end."""
         content = fields_of(raw, 0).get(self.content_key) or ""
@@ -150,6 +168,21 @@ class Wire(ABC):
             first, *rest = self.tools_at
             body[str(first)] = {str(rest[0]): list(tools)} if rest else list(tools)
         return body
+
+
+def whole_message(parse: Callable[[], Message], raw: Any, index: int) -> Message:
+    """Return a parsed message with the text in its unknown fields.
+
+    Raises:
+        InvalidValue: it is invalid, or nobody could send it: a number has thousands of digits, or it is nested too
+            deep.
+    """
+    try:
+        return with_remainder(parse(), index)
+    except InvalidValue:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InvalidType(f"messages[{index}]", raw, f"JSON ({error})") from error
 
 
 @lru_cache(maxsize=256)
@@ -290,6 +323,12 @@ def text_at(values: Any, key: str, place: str) -> str:
     if not isinstance(found, str):
         raise InvalidType(f"{place} {key}", found, "a string")
     return found
+
+
+def is_cited(block: Mapping[str, Any]) -> bool:
+    """Return whether the model may cite places in a document or a search result, which a cut would move."""
+    citations = plain(block.get("citations"))
+    return isinstance(citations, Mapping) and bool(citations.get("enabled"))
 
 
 def opaque(value: Any, at: Path, place: str) -> Piece:

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from brim.wire.base import Wire, fields_of, framed, mapping_at, opaque, ordered, parts_of, role_of, text_at
+from brim.wire.base import (
+    Wire,
+    fields_of,
+    framed,
+    is_cited,
+    mapping_at,
+    opaque,
+    ordered,
+    parts_of,
+    role_of,
+    text_at,
+)
 from brim.wire.message import Message, Path, Piece, message_of
 from brim.wire.remainder import LABEL
 from brim.wire.values import encoded, json_of, object_in, plain
@@ -30,6 +41,7 @@ class Bedrock(Wire):
     objects = True
     text_type = ""
     joins = False
+    blank = False
     system_key = "system"
     model_key = "modelId"
     tools_at = ("toolConfig", "tools")
@@ -115,7 +127,7 @@ def _block(kind: str, block: Any, at: Path, place: str) -> list[Piece]:
         read = {"toolUse": _call, "toolResult": _result, "reasoningContent": _thinking}[key]
         return read(inner, at, f"{place} {key}")
     if key == "searchResult":
-        return _framed(block, at, _texts(body, (*at, key), place), place)
+        return _framed(block, at, _texts(body, body, (*at, key), place), place)
     return [opaque(block, at, place)]
 
 
@@ -143,14 +155,14 @@ def _media(key: str, body: Any, block: Any, at: Path, place: str) -> list[Piece]
     source = plain(values.get("source"))
     source = source if isinstance(source, Mapping) else {}
     if source.keys().isdisjoint(("bytes", "s3Location", "location")):  # Strands calls the address `location`.
-        return _framed(block, at, _texts(source, (*at, key, "source"), place), place)
+        return _framed(block, at, _texts(values, source, (*at, key, "source"), place), place)
     return [Piece(_MEDIA[key], encoded(source.get("bytes")), at)]
 
 
-def _texts(values: Any, at: Path, place: str) -> list[Piece]:
-    """Return the texts of a document or a search result."""
-    values = plain(values)
-    if not isinstance(values, Mapping):
+def _texts(body: Any, values: Any, at: Path, place: str) -> list[Piece]:
+    """Return the texts of a document or a search result that may be cut; `values` is the part of it with the texts."""
+    body, values = plain(body), plain(values)
+    if not isinstance(values, Mapping) or is_cited(body):
         return []
     if isinstance(values.get("text"), str):
         return [Piece("output", values["text"], (*at, "text"))]

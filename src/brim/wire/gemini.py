@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.wire.base import GONE, Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at
+from brim.wire.base import GONE, Wire, changed, fields_of, mapping_at, opaque, parts_of, snake, text_at, whole_message
 from brim.wire.message import Message, Path, Piece, message_of
-from brim.wire.remainder import with_remainder
 from brim.wire.values import encoded, json_of, object_in, plain
 
 ROLES = {"user": "user", "model": "assistant", "function": "user", "tool": "user"}
@@ -57,7 +56,7 @@ class Gemini(Wire):
         listed = parts if isinstance(parts, list | tuple) else [parts]
         texts = [{"text": part} if isinstance(part, str) else part for part in listed]
         whole = {**(values if parts is not values else {}), "parts": texts}
-        return with_remainder(message_of("system", _parts(texts, "messages[0] content"), whole), 0)
+        return whole_message(lambda: message_of("system", _parts(texts, "messages[0] content"), whole), whole, 0)
 
     def prompt(self, text: str) -> Any:
         """Return a separate system prompt with this text."""

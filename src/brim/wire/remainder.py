@@ -92,17 +92,16 @@ def with_remainder(message: Message, index: int) -> Message:
     """Return a message with another piece for each unknown part.
 
     Raises:
-        InvalidType: it cannot be written as JSON.
+        InvalidType: an unknown part cannot be written as JSON.
+        ValueError: a number has thousands of digits.
+        RecursionError: it is nested too deep.
     """
     place, found = f"messages[{index}]", list[Piece]()
 
     def report(left: Any, at: Path) -> None:
         found.append(Piece("remainder", json_of(left, place), at))
 
-    try:
-        state, left = _uncounted(message.raw, (), "", _message_judge(message), report)
-    except RecursionError as error:
-        raise InvalidType(place, message.raw, f"JSON ({error})") from error
+    state, left = _uncounted(message.raw, (), "", _message_judge(message), report)
     if state == _UNKNOWN:
         report(left, ())
     return message._replace(pieces=(*message.pieces, *found)) if found else message
@@ -112,7 +111,7 @@ def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the other fields of a body that are counted, without the listed ones.
 
     Raises:
-        InvalidType: it is not a mapping, or nested too deep.
+        InvalidType: it is not a mapping, or nobody could send it.
     """
     if not isinstance(fields, Mapping | None):
         raise InvalidType("fields", fields, "the other fields of a request by name")
@@ -122,7 +121,7 @@ def shown_fields(fields: Mapping[str, Any] | None) -> dict[str, Any]:
             continue
         try:
             state, left = _uncounted(value, (key,), key, _judge_of_body, lambda *_: None)
-        except RecursionError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidType(f"fields {key}", value, f"JSON ({error})") from error
         if state == _UNKNOWN or len(key) > LABEL:
             shown[key] = left
@@ -138,6 +137,8 @@ def _uncounted(value: Any, at: Path, name: object, judge: Judge, report: Report)
         return state, None if state != _UNKNOWN else encoded(value) if isinstance(value, bytes) else value
     keyed = isinstance(value, Mapping)
     if not keyed and not isinstance(value, list | tuple):
+        if isinstance(value, int):
+            str(value)  # Raises ValueError if it has thousands of digits, which no client would write.
         return _EMPTY, value
     nodes: dict[Any, tuple[int, Any]] = {}
     most = _EMPTY

@@ -63,7 +63,7 @@ def test_the_body_holds_the_messages_that_were_sent_to_the_byte(tmp_path, format
 
 @pytest.mark.parametrize("format", list(TOOLS))
 def test_every_message_is_sent_or_left_out_with_a_reason_and_the_tokens_add_up(tmp_path, format):
-    workspace, fitted = recorded(tmp_path, format)
+    workspace, fitted = recorded(tmp_path, format, budget=1_000)
     told = prompt(workspace, "s")
     came = [row for row in told["rows"] if row["from"] is not None]
     assert [row["from"] for row in came] == list(range(61))

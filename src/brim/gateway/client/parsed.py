@@ -17,9 +17,9 @@ from brim.gateway.client.names import model_names
 from brim.gateway.client.paths import model_path
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
-from brim.history.request_body import RequestBody, request_of
 from brim.meter import BaseMeter
 from brim.meter.catalogue import with_long_window
+from brim.requests.request_body import RequestBody, request_of
 from brim.sessions.learning.request_input import RequestInput
 from brim.wire.base import MESSAGE_KEYS, Format, answer_limits, is_stateful
 

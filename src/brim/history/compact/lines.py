@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from brim.errors import InvalidType, check_choice
 from brim.history.compact.secrets import redact
 from brim.history.compact.sentence_kind import sentence_kind
-from brim.history.excerpts import brief_arguments, parts_of
 from brim.history.note import is_note, is_written
+from brim.history.rendering import brief_arguments, parts_of
 from brim.history.turns import Turns
 from brim.meter import meter
 from brim.meter.words import terms
@@ -337,7 +337,7 @@ def _call(text: str, at: int) -> Line:
 
 def _called(name: str, arguments: str) -> str:
     text = arguments[:_MOST_TEXT]
-    text = brief_arguments(text, lambda value: len(value) > _CALL) or text
+    text = brief_arguments(text, _CALL)
     return _one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from brim.errors import InvalidValue
-from brim.history.forms import SHOWN_HANDLE
 from brim.receipts.receipt import handle
 from brim.wire import format_of, wire
 from brim.wire.message import Message, Piece
 
+SHOWN_HANDLE = 11
+"""Characters of a handle in a prompt."""
 SUMMARY_MARK = "[CONTEXT_SUMMARY]"
 """How the text of a summary begins."""
 _CHECK = 6

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from brim.history.compact.lines import IDLE, Line
-from brim.history.forms import level_of
 from brim.history.names import names_in
 from brim.history.telling import telling
 from brim.meter.base import BaseMeter
@@ -204,3 +203,14 @@ class _Choice:
             for name in [*self.chosen][-max(1, (size - self.limit) // 40) :]:
                 del self.chosen[name]
         return text if size <= self.limit else ""
+
+
+def level_of(sizes: Sequence[int], room: int) -> int:
+    """Return the largest common size to which all can be cut so that they fit together."""
+    left, count = room, len(sizes)
+    for size in sorted(sizes):
+        if size * count > left:
+            return max(0, left // count)
+        left -= size
+        count -= 1
+    return max(sizes, default=0)

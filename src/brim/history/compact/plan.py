@@ -16,11 +16,12 @@ from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.compact import mark
 from brim.history.compact.lines import Line, Said, read_messages, record, said_in
+from brim.history.compact.mark import SHOWN_HANDLE
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import condensed, index_of, summary_input
-from brim.history.forms import SHOWN_HANDLE, Form, Forms
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
+from brim.history.rendering import Form, Rendering
 from brim.history.rules import binds
 from brim.history.turns import Turns, joined, ranges
 from brim.meter import Meter
@@ -322,7 +323,7 @@ def _checked(plan: CompactionPlan, summary: str) -> str:
 def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:
     """Return the messages that stay with the summary at the first gap, and the tokens of all."""
     turns, gone = plan.turns, set(plan.gone)
-    forms, bound = Forms(turns), turns.thinks and binds(turns.model)
+    forms, bound = Rendering(turns), turns.thinks and binds(turns.model)
     kept = [at for at in range(turns.starts[0], len(turns)) if turns.indexes[at] not in gone]
     first = next(at for at in range(turns.starts[0], len(turns)) if turns.indexes[at] in gone)
     edits: dict[int, Form] = {}

@@ -12,9 +12,8 @@ from itertools import groupby
 
 from brim.amounts import units
 from brim.history.compact.lines import Line, Said, once, read_text, unfinished
-from brim.history.compact.picker import pick
+from brim.history.compact.picker import level_of, pick
 from brim.history.compact.secrets import redact
-from brim.history.forms import level_of
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
 from brim.meter.base import BaseMeter

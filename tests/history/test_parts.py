@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.excerpts import brief_arguments, by_importance, parts_of
+from brim.history.rendering import brief_arguments, parts_of
 from properties import examples
 
 RUN = "\n".join(["$ pytest", *(f"tests/test_{i}.py::test_crane_{i} PASSED" for i in range(30)), "30 passed in 2.1s"])

@@ -8,7 +8,7 @@ import pytest
 
 import brim
 from brim import BrimError, SourceError, UnknownName, Window
-from brim.history.request_body import PARTS, read_request
+from brim.requests.request_body import PARTS, read_request
 from corruption import corrupted
 from talk import (
     answer,
