@@ -194,8 +194,13 @@ def test_the_note_is_in_the_prompt_and_in_the_receipt_and_only_where_something_i
         if told["note"]:
             assert missing > 0
             stated = f"budget: {told['context_truncation']['chars_used']:,}/{budget:,} chars"
-            told_of = told["note"].replace(f" {told['note'].split('omitted, ')[1].split(' shortened')[0]} shortened,", "")
-            assert told_of == f"[CONTEXT_TRUNCATED] Included {10 - missing} of 10 history steps ({missing} omitted, {stated})"
+            told_of = told["note"].replace(
+                f" {told['note'].split('omitted, ')[1].split(' shortened')[0]} shortened,", ""
+            )
+            assert (
+                told_of
+                == f"[CONTEXT_TRUNCATED] Included {10 - missing} of 10 history steps ({missing} omitted, {stated})"
+            )
 
 
 # --- late

@@ -197,11 +197,11 @@ def test_the_taxonomy_is_whole_and_no_agent_has_two_classes():
 def test_steps_are_taken_newest_first_each_up_to_its_cap_and_an_omission_is_noted():
     steps = [{"role": "assistant", "name": "fixer", "content": f"{i} " * 300} for i in range(9)]
     messages = [{"role": "user", "content": "Ship it."}, *steps, {"role": "user", "content": "Go on."}]
-    fitted = brim.fit_messages(messages, 3_000, meter="chars", older=500)
+    fitted = brim.fit_messages(messages, 3_000, meter="chars", older=500, excerpts=False)
     whole = [m for m in fitted.messages if m.get("role") == "assistant"]
     assert 3 <= len(whole) < 9
-    assert all(len(m["content"]) <= 500 for m in whole)
-    assert [m["content"][0] for m in whole] == [str(i) for i in range(9 - len(whole), 9)]
+    assert all(300 < len(m["content"]) <= 500 for m in whole)
+    assert [m["content"][-2] for m in whole] == [str(i) for i in range(9 - len(whole), 9)]
     assert any(m["content"].startswith("[CONTEXT_TRUNCATED]") for m in fitted.messages)
 
 

@@ -49,8 +49,8 @@ def test_without_a_summariser_the_newest_turn_stays_and_of_older_ones_what_was_d
         if talk.status().compactions > compacted:
             assert (sent[0], sent[-1]) == (had[0], had[-1])
             calls = [call["id"] for message in sent for call in message.get("tool_calls") or ()]
-            assert len(calls) >= 1
-            assert sum("We decided to use queue" in str(message) for message in sent) >= 4
+            decided = sum("We decided to use queue" in str(message) for message in sent)
+            assert len(calls) + decided >= 8
     assert talk.status().compactions >= 3
 
 

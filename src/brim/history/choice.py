@@ -32,7 +32,7 @@ _LONG = 400
 """Tokens of a person's text that are words; what is longer was pasted."""
 _WORDS_OF_PEOPLE = ("said", "question")
 """The kinds of items that are a person's words."""
-_WORDS = 100
+_WORDS = 150
 """Tokens of the agent's words that come first."""
 _FIRST = 0.4
 """Share of the room up to which what is unread comes first; the rest of it waits for the agent's newest words."""
@@ -173,7 +173,7 @@ class Choice:
         for turn in self.must:
             self._offer_items(turn, newest - turn)
         if self.note and self.candidates:
-            self._push(_Offer(rate("task", 0) / 4, self.note, -1, part=_NOTE))
+            self._push(_Offer(rate("unread", 0), self.note, -1, part=_NOTE))
         reach = max(_REACH * self.room, 1)
         for turn in self.candidates:
             reach -= self.turns.weights[turn]
@@ -182,7 +182,13 @@ class Choice:
             self._offer_turn(turn, newest - turn)
         self._pass()
         self._settle()
-        self._heap, self._short, self._steps, self._lines, self._worths = [], [], [], {}, {}  # A receipt may keep this for long.
+        self._heap, self._short, self._steps, self._lines, self._worths = (
+            [],
+            [],
+            [],
+            {},
+            {},
+        )  # A receipt may keep this for long.
 
     def _speaks(self, turn: int) -> bool:
         return any(block.kind == "said" for at in self.turns.members(turn) for block in self.items.layout(at).blocks)
@@ -468,7 +474,7 @@ class Choice:
             self._short += [offer] if offer.most is None else []
         if offer.most is not None:
             age = len(self.turns.starts) - 1 - turn
-            rest = "rest" if block.kind in ("own", *_WORDS_OF_PEOPLE) else "output"
+            rest = "rest" if block.kind == "own" else "output"
             self._unread |= not age and turn in self.must
             lower = min(offer.density, rate(rest, age) / 4 if age else UNREAD)
             self._push(offer._replace(density=lower, most=None, read=age > 0 and block.kind != "own"))

@@ -48,7 +48,7 @@ WEIGHTS: dict[str, tuple[float, float]] = {
     "heard": (4.0, 0.1),
     "own": (0.6, 0.3),
     "call": (0.9, 0.1),
-    "rest": (0.3, 0.5),
+    "rest": (0.8, 0.5),
     "value": (0.45, 0.5),
     "unit": (0.2, 0.5),
     "thought": (0.1, 0.7),

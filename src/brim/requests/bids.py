@@ -48,8 +48,6 @@ class Bids:
     """The priority of the turns that do not always stay."""
     tools: OfferedTools | None = None
     """The tools, if some may be left out."""
-    alone: bool = False
-    """Whether nothing else shares the budget, as in `fit_messages`."""
     fixed: int = field(init=False)
     """Tokens of the leading system messages and of `extra`."""
     total: int = field(init=False)

@@ -156,7 +156,6 @@ class RequestFit(Fit):
             },
             rank=self._rank,
             tools=self._offered() if relevant else None,
-            alone=not self._live() and not relevant,
         )
 
     def _offered(self) -> OfferedTools:
