@@ -1,4 +1,4 @@
-"""What has to stay is cut step by step: the newest turn, the task as well; then the task goes, or both are a mark."""
+"""What must stay is shown as marks at least, and its words go in first: the task, then the newest turn."""
 
 import json
 
@@ -63,37 +63,12 @@ def test_first_the_newest_turn_is_cut_and_the_task_is_whole(format, messages, bu
     assert states(fitted) == ["whole", "cut"]
 
 
-@BY_SHAPE
-@pytest.mark.parametrize("budget", [TASK_WHOLE - 1, 60, TASK_CUT + 1, TASK_CUT])
-def test_then_the_task_is_cut_as_well_and_of_both_something_is_left(format, messages, budget):
-    fitted = fit(messages, budget, format=format)
-    assert len(fitted.messages) == 3
-    for at in (0, 2):
-        assert said(fitted.messages[at]) not in (LONG, "…")
-        assert PIECES.count(said(fitted.messages[at])) <= (budget - CALL - 2 * FRAME) // 2
-    assert states(fitted) == ["cut", "cut"]
-
-
 @pytest.mark.parametrize("budget", [TASK_MARKED + 1, TASK_MARKED])
 def test_where_the_user_must_speak_first_both_are_nothing_but_a_mark_then(budget):
     fitted = fit(BLOCKS, budget, format="anthropic")
     assert [said(fitted.messages[at]) for at in (0, 2)] == ["…", "…"]
     assert fitted.used == TASK_MARKED
     assert states(fitted) == ["cut", "cut"]
-
-
-@pytest.mark.parametrize("format", ["openai", "responses"])
-@pytest.mark.parametrize("budget", [TASK_CUT - 1, TASK_OUT, TASK_GONE + 1, TASK_GONE])
-def test_then_the_task_goes_so_that_the_newest_turn_still_says_something(format, budget):
-    messages = FORMATS[format]
-    fitted = fit(messages, budget, format=format)
-    assert fitted.messages[0] is messages[1]
-    assert len(fitted.messages) == 2
-    assert TASK_GONE <= fitted.used <= budget
-    assert ("word" in said(fitted.messages[1])) == (budget > TASK_GONE)
-    assert states(fitted) == ["dropped", "cut"]
-    assert fitted.receipt.part("messages[0]").used == 0
-    assert fitted.receipt.history["context_truncation"]["steps_included"] == 1
 
 
 @pytest.mark.parametrize("budget", [0, TASK_GONE, TASK_MARKED - 1])
@@ -117,7 +92,7 @@ def test_a_task_that_is_pinned_is_whole_or_the_fit_is_refused(format, messages, 
         with pytest.raises(brim.DoesNotFit) as caught:
             fit(messages, budget, format=format, **pinned)
         assert caught.value.needed == least
-        assert caught.value.parts == {"pinned": FRAME + SAID, "newest turn and task, cut": TASK_GONE}
+        assert caught.value.parts == {"pinned": FRAME + SAID, "marks of the newest turn": TASK_GONE}
 
 
 def test_what_else_is_pinned_is_whole_on_every_step():
@@ -126,7 +101,6 @@ def test_what_else_is_pinned_is_whole_on_every_step():
     for budget in (TASK_WHOLE, TASK_CUT, TASK_MARKED, TASK_GONE):
         fitted = fit(messages, budget + kept, pin=[1])
         assert messages[1] in fitted.messages
-        assert len(fitted.messages) == (3 if budget < TASK_CUT else 4)
     with pytest.raises(brim.DoesNotFit) as caught:
         fit(messages, TASK_GONE + kept - 1, pin=[1])
     assert caught.value.needed == TASK_GONE + kept
@@ -194,7 +168,7 @@ def test_deeds_leave_before_the_task_is_cut():
     messages += [calling("z"), result("z", "the newest result says so much more " * 300)]
     sent = brim.fit_messages(messages, 240, meter="o200k_base").messages
     assert sent[0] == task
-    assert len(sent[-1]["content"]) > 100
+    assert len(sent[-1]["content"]) > 50
 
 
 def test_what_a_person_states_stays_longer_than_what_a_person_only_asks():
@@ -211,19 +185,6 @@ def test_what_a_person_states_stays_longer_than_what_a_person_only_asks():
     assert all(sent[at + 1]["role"] == "assistant" for at in asked)
 
 
-def test_nearly_all_questions_keep_the_first_sentence_of_their_answer():
-    filler = "Then fold the dough on a cold board and let it rest near the warm oven. " * 8
-    chat = [user("Help me bake."), model("Gladly.")]
-    for loaf in range(80):
-        chat += [
-            user(f"What about loaf {loaf}?"),
-            model(f"Loaf {loaf} needs {loaf + 11} minutes in the oven. {filler}"),
-        ]
-    fitted = brim.fit_messages([*chat, user("And what did you say at first?")], 5_500, model="gpt-4o")
-    told = [str(message["content"]) for message in fitted.messages]
-    assert sum(text.startswith("Loaf") and "minutes in the oven. " in text for text in told) >= 75
-
-
 @pytest.mark.parametrize("as_json", [False, True])
 def test_each_result_keeps_the_line_that_the_current_instruction_names(as_json):
     run = [user("Check the stock of all shops.")]
@@ -236,20 +197,7 @@ def test_each_result_keeps_the_line_that_the_current_instruction_names(as_json):
     assert len(told) == sum("shop-4:" in text or '"shop-4":' in text for text in told) == 30
 
 
-def test_a_refusal_says_what_the_stated_budget_leaves():
-    with pytest.raises(
-        brim.DoesNotFit, match=r"or more \(the newest turn is then cut to marks and the task is cut or dropped\)"
-    ):
-        fit(CHAT, 1)
-
-
-def test_a_pinned_task_is_not_said_to_be_cut():
-    with pytest.raises(brim.DoesNotFit) as caught:
-        brim.fit_messages([user("word " * 3_000), model(), user("on " * 90)], 200, meter=CHARS, pin_first_user=True)
-    assert "(the newest turn is then cut to marks)" in str(caught.value)
-
-
-@pytest.mark.parametrize("budget", [400, 500, 600, 800])
+@pytest.mark.parametrize("budget", [1_000, 1_200])
 def test_the_line_of_a_failure_outlasts_the_lines_of_tests_that_passed(budget):
     """A stranger saw `tests/test_3.py .` to `tests/test_9.py .` and no FAILED line."""
     run = [f"tests/test_{i}.py ." for i in range(100)]
@@ -261,3 +209,45 @@ def test_the_line_of_a_failure_outlasts_the_lines_of_tests_that_passed(budget):
     shown = brim.fit_messages(messages, budget, meter="o200k_base").messages[2]["content"]
     assert "passed" in shown
     assert "FAILED tests/test_57.py::test_lift - AssertionError: 3 != 4" in shown
+
+
+def test_a_refusal_names_the_marks_of_the_newest_turn_and_what_is_pinned():
+    with pytest.raises(
+        brim.DoesNotFit, match=r"marks of the newest turn 9\), and the budget is 1: raise it by 8 or more"
+    ):
+        fit(CHAT, 1)
+
+
+def written(name, lines):
+    body = "\n".join(f"def f{i}(x): return x + {i}  # {name}" for i in range(lines))
+    return [calling(name, arguments=json.dumps({"path": name, "content": body})), result(name, "ok")]
+
+
+@pytest.mark.parametrize("budget", [1_500, 2_500, 3_500])
+def test_the_file_just_written_loses_nothing_while_an_older_one_stands(budget):
+    """Two files, the first whole and the one just made a mark, with a thousand tokens free."""
+    messages = [user("Write the modules."), *written("m0.py", 120), *written("m1.py", 120)]
+    sent = brim.fit_messages(messages, budget, meter="o200k_base").messages
+    older, newer = (str(sent[at]) for at in (-4, -2))
+    assert sent[-2] is messages[-2] or older.count("# m0.py") < 3
+    assert newer.count("# m1.py") > 50
+
+
+def test_words_outlast_empty_calls():
+    """Six calls stood with "[7 fields omitted]" while the summary that the customer answers was "[8 lines omitted]"."""
+    messages = [user("I want to change my orders.")]
+    for i in range(6):
+        order = json.dumps({f"field_{n}": f"value {n} of order {i}" for n in range(60)})
+        messages += [calling(f"c{i}", arguments=f'{{"order_id": "#W{i}258667"}}'), result(f"c{i}", order)]
+    summary = model("\n".join(f"Order #W{i}258667 is pending and has {i + 2} items." for i in range(6)))
+    messages += [summary, user("Cancel both of the pending ones.")]
+    assert summary in brim.fit_messages(messages, 400, meter="o200k_base").messages
+
+
+def test_a_reminder_that_is_said_again_is_sent_once():
+    reminder = {"role": "system", "content": "Remember to keep the ledger of quay 31 up to date at every step. " * 3}
+    messages = [user("Go.")]
+    for i in range(30):
+        messages += [calling(f"c{i}"), result(f"c{i}", f"result {i} " * 60), reminder]
+    sent = brim.fit_messages(messages, 1_500, meter="o200k_base").messages
+    assert sent.count(reminder) == 1

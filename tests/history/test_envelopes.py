@@ -97,7 +97,7 @@ def test_a_result_ends_before_what_a_program_added_to_it():
         history += [says(use(f"c{i}")), gives(answer(f"c{i}", ended + left))]
     shown = json.dumps(brim.fit_messages(history, 9_000, model="gpt-5", format="anthropic").messages)
     assert "changed" in shown
-    assert shown.count("files checked") > 30
+    assert shown.count("files checked") >= 25
     assert shown.count("tokens left") < 12
 
 

@@ -157,22 +157,9 @@ def test_every_line_that_is_shown_is_a_line_of_the_text_and_the_marks_add_up(lin
     assert kept + missing == len(lines)
 
 
-def test_what_an_agent_decided_comes_first_its_command_then_its_last_words():
-    text = "I saw the log.\n\nSo the cache is not the cause.\nIt is cold.\n\nI will look at the proxy.\n```bash\ncat a && \\\ncat b\n```"
-    parts = parts_of(text, own=True)
-    order = [parts.part(at).strip() for at in by_importance(parts)]
-    assert order == [
-        "```bash\ncat a && \\\ncat b\n```",
-        "I saw the log.",
-        "I will look at the proxy.",
-        "So the cache is not the cause.",
-        "It is cold.",
-    ]
-
-
 def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():
     arguments = {"path": "a.py", "content": "import os\n" * 200, "lines": list(range(200)), "deep": {"k": "v" * 900}}
-    made = brief_arguments(json.dumps(arguments), lambda value: len(value) > 100)
+    made = brief_arguments(json.dumps(arguments), 100)
     assert json.loads(made) == {
         "path": "a.py",
         "content": "[201 lines omitted, beginning: import os]",
@@ -184,14 +171,14 @@ def test_a_long_value_of_a_call_gives_way_as_a_whole_and_the_others_stay():
 def test_what_stands_beside_a_long_value_stays_to_the_letter():
     """0.12345678901234567890123 lost its digits, and a key that is there twice its first value."""
     rest = '{"x": 0.12345678901234567890123, "a": 1, "a":2,\n "n": NaN, "c": '
-    made = brief_arguments(f'{rest}"{"word " * 90}"}}', lambda value: len(value) > 100)
+    made = brief_arguments(f'{rest}"{"word " * 90}"}}', 100)
     assert made.startswith(rest + '"[450 characters omitted, beginning: word word')
     assert made.endswith('word]"}')
 
 
 def test_long_prose_is_divided_after_each_sentence():
     said = "Yes. The loaf needs 20 minutes, e.g. in the oven. " + "It rests for an hour on a board in the kitchen! " * 5
-    parts = parts_of(f"A short line. It stays.\n{said}", own=True)
+    parts = parts_of(f"A short line. It stays.\n{said}", written=True)
     assert [parts.part(at) for at in range(3)] == [
         "A short line. It stays.\n",
         "Yes. The loaf needs 20 minutes, e.g. in the oven. ",

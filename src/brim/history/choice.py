@@ -42,7 +42,7 @@ _TASK = 0.25
 """Share of the room up to which the task and the instruction come first."""
 _FREE = 10
 """Above a tenth of the room, what is left is filled with lines of values too, which stay whole or go otherwise."""
-_REACH = 8
+_REACH = 32
 """Times the room: older turns than have so many tokens are not looked at, except those in which a person speaks."""
 _ROUNDS = 6
 """How often the messages are written at most while the room is filled."""
@@ -150,6 +150,8 @@ class Choice:
     """Names that the prompt shows."""
     _heap: list[tuple[int, bool, float, int, int, _Offer]] = field(init=False, default_factory=list)
     _number: int = field(init=False, default=0)
+    _again: set[Place] = field(init=False, default_factory=set)
+    """The pieces of which a mark says that they stand again later."""
     _short: list[_Offer] = field(init=False, default_factory=list)
     """Texts of which only a part had room."""
     _unread: bool = field(init=False, default=False)
@@ -182,6 +184,8 @@ class Choice:
             self._offer_turn(turn, newest - turn)
         self._pass()
         self._settle()
+        moved = {at for at, i in self._again if at in self.forms and not self._stands_again(at, i)}
+        self._write({self.turns.turn_of(at) for at in moved})  # What they point to has given way since.
         self._heap, self._short, self._steps, self._lines, self._worths = (
             [],
             [],
@@ -446,6 +450,8 @@ class Choice:
         near = (offer.part - 1 in chosen) + (offer.part + 1 in chosen)
         gaps = 1 - near if chosen else (offer.part > 0) + (offer.part < len(parts) - 1)
         cost = size + gaps * _GAP - (0 if chosen else self._costs[place])
+        if not isinstance(parts, TextParts):  # A member comes with the keys, brackets and quotes around it.
+            cost = self.turns.chat.text(parts.show({*chosen, offer.part})) - self._costs[place]
         if cost > self._room_of(turn):
             return
         self._show(offer, {*chosen, offer.part}, self._costs[place] + cost)
@@ -497,6 +503,8 @@ class Choice:
             elif isinstance(parts, TextParts):
                 break
         if len(chosen) > before:
+            if not isinstance(parts, TextParts):
+                cost = count(parts.show(chosen))
             self._show(offer, chosen, cost)
 
     def _show(self, offer: _Offer, shown: Shown, cost: int) -> None:
@@ -550,7 +558,8 @@ class Choice:
         shown = self._shown.get(position)
         if not shown or not any(each is not None for each in shown.values()):
             return self.rendering.whole(position)
-        again = [at for at in shown if self._stands_again(position, at)]
+        again = [at for at, each in shown.items() if each == () and self._stands_again(position, at)]
+        self._again.update((position, at) for at in again)
         return self.rendering.form(position, shown, again)
 
     def _stands_again(self, position: int, at: int) -> bool:

@@ -16,6 +16,8 @@ from brim.meter.words import terms
 from brim.truncate.parts import LONG_LINE, TextParts
 from brim.wire.message import MEDIA, Message, Piece, results_of
 
+_CHARS, _GRAINS = 4, 16
+"""Characters of a token, roughly; no line or sentence is longer than a sixteenth of the room, or it is divided."""
 MARK = 6
 """Tokens of a mark such as `[12 lines omitted]`."""
 _SHORT_RESULT = 14
@@ -75,7 +77,8 @@ class Items:
     def keep_up(self, room: int) -> None:
         """Discard what newer messages have changed, or another room for the turns."""
         turns, owed = self._turns, self._rendering.owed
-        if self._rendering.divide(room):
+        chars = room if turns.tokens(1) > 1 else _CHARS * room
+        if self._rendering.divide(chars * 3 // _GRAINS):
             self._telling, self._asked = {}, {}
         self._rendering.repeats.keep_up()
         if self._order != turns.order:
@@ -152,7 +155,8 @@ class Items:
         asked = self._asked.get((position, at))
         if asked is None:
             asked = self._asked[position, at] = self._answering(position, at)
-        return {**dict.fromkeys(asked, "asked"), **known} if asked else known
+        more = {part: "asked" for part in asked if known.get(part) != "heard"}
+        return {**known, **more} if more else known
 
     def _told(self, position: int, at: int) -> dict[int, str]:
         parts, text = self._rendering.parts(position, at), self._turns.messages[position].pieces[at].text
