@@ -123,6 +123,8 @@ class Choice:
     """Messages whose form is decided, by position."""
     caps: Mapping[int, int] = field(default_factory=dict)
     """The most tokens of some turns."""
+    tight: bool = True
+    """Whether the turns take more than the room; if not, only some of them are over their caps."""
     note: int = 0
     """Tokens of the note that says that turns were dropped."""
     banned: Collection[int] = ()
@@ -268,7 +270,7 @@ class Choice:
                 most = _WORDS
             elif kind in ("output", "value"):
                 most = int(self.room * _ONE)
-            if later(at, block.at) is not None:
+            if self.tight and later(at, block.at) is not None:
                 if block.kind in (*_WORDS_OF_PEOPLE, "reminder"):
                     continue  # What was said again is not said twice.
                 kind = "repeated"
@@ -317,7 +319,7 @@ class Choice:
     def _offer_items(self, turn: int, age: int) -> None:
         """Offer the items of a turn that must stay."""
         for at, block in self._blocks(turn):
-            if block.mark > block.bare and block.kind != "call":
+            if block.size > block.mark > block.bare and block.kind != "call":
                 self._push(_Offer(rate("task", 0) / 2, block.mark - block.bare, turn, (at, block.at), _MARK))
         for offer in self._offers(turn, age):
             self._push(offer)
@@ -340,7 +342,7 @@ class Choice:
             for i in range(len(turns.messages[at].pieces)):
                 if i not in open_ and (names := self._worths.get((at, i))):
                     worth += self._fresh(names)
-        items = sorted(self._offers(turn, age), key=_by_density) if self.cuts else []
+        items = sorted(self._offers(turn, age), key=_by_density) if self._may_cut(turn) else []
         skeleton, whole = worth, cost
         for offer in items:
             if offer.density * whole <= worth:
@@ -376,17 +378,21 @@ class Choice:
         cap = self.caps.get(turn)
         return self.left if cap is None else min(self.left, cap - self._used.get(turn, 0))
 
+    def _may_cut(self, turn: int) -> bool:
+        """Return whether a turn may be shortened: by the options, or since it is over its cap, or should stay."""
+        return self.cuts or turn in self.caps or self.ranks is None or turn not in self.ranks
+
     def _take_turn(self, offer: _Offer) -> None:
         turn, members = offer.turn, self.turns.members(offer.turn)
         room = self._room_of(turn)
-        if not self.cuts or (self.ranks is not None and turn in self.ranks):
+        if self.ranks is not None and turn in self.ranks:
             whole = sum([self.fixed[at].units if at in self.fixed else self.turns.units[at] for at in members])
             if whole <= room and self.banned_in(members) is None:
                 self._add(offer, whole)
                 for at in members:
                     self._show_names(at)
                 return
-            if not self.cuts:
+            if not self._may_cut(turn):
                 return
         if offer.cost > room and not offer.last:  # Later perhaps a part of it.
             self._push(offer._replace(density=offer.density * _SAME, last=True))

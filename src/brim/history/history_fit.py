@@ -284,7 +284,8 @@ class HistoryFit:
                 raise self._refusal()
             return
         turns, options, reading = self.turns, self.options, self.reading
-        reading.items.keep_up(room)
+        caps = self.caps()
+        reading.items.keep_up(min([room, *caps.values()]))
         first = turns.at(turns.spoken[0] if turns.wire.pairs and turns.spoken else None, turns.compaction)
         whole = {*self.pinned, *frozen}
         must = {self.newest, *first, *newer} - whole
@@ -304,7 +305,8 @@ class HistoryFit:
             ranks=None if by_worth else ranks,
             cuts=options.excerpts,
             fixed=dict(self.edits),
-            caps=self.caps(),
+            caps=caps,
+            tight=self.size > room,
             note=self._note_room(),
             banned=self.banned,
         )

@@ -120,8 +120,8 @@ class Items:
                 skeleton[kind] = skeleton.get(kind, 0) + size
                 less = size
             blocks.append(Item(at, kind, size, less, min(size, count(SHORTEST) if less else 0)))
-        if position == self._owed:  # The provider may compare the content with the thinking before it.
-            return MessageLayout((), skeleton)
+        if position == self._owed:  # The provider asks for its thinking; what stands beside it is whole, or a mark.
+            blocks = [block._replace(mark=block.size) for block in blocks if block.kind != "thought"]
         return MessageLayout(tuple(block for block in blocks if block.size > block.bare), skeleton)
 
     def _is_answer(self, message: Message, at: int) -> bool:
