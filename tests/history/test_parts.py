@@ -1,4 +1,4 @@
-"""Excerpts: whole lines in their order between marks that are true, JSON that stays JSON, and how a result ended."""
+"""Parts of texts: whole lines in their order between marks that are true, JSON that stays JSON, and how a result ended."""
 
 import json
 import re
