@@ -133,8 +133,9 @@ def kept_instead(agent):
 
 
 def is_short(messages, most):
-    """Whether each step was cut to a size."""
-    return sizes(messages) != [] and all(7 * most <= 8 * size <= 8 * most for size in sizes(messages))
+    """Whether each step was cut to a size; the oldest that stays takes what is left."""
+    last, *rest = sizes(messages)
+    return last <= most and rest != [] and all(7 * most <= 8 * size <= 8 * most for size in rest)
 
 
 def is_whole(messages):

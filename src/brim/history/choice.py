@@ -586,17 +586,21 @@ class Choice:
                 at = next((i for i in range(len(self._steps) - 1, -1, -1) if self._steps[i].turn == turn), None)
                 if at is None:
                     break
-                changed.add(self._undo(at, refill=False))
+                changed.add(self._undo(at, self._used[turn] - cap, refill=refill))
         over = -self.left
         while over > 0 and self._steps:
             step = self._steps[-1]
-            over -= step.cost if step.place is not None else self._used[step.turn]
-            changed.add(self._undo(len(self._steps) - 1, refill=refill))
+            cost = step.cost if step.place is not None else self._used[step.turn]
+            changed.add(self._undo(len(self._steps) - 1, over, refill=refill))
+            over -= cost
         return changed
 
-    def _undo(self, number: int, *, refill: bool) -> int:
-        """Take back one step, and return its turn."""
+    def _undo(self, number: int, over: int, *, refill: bool) -> int:
+        """Take back one step, and return its turn; a text of which a part was shown is offered with less of it."""
         step = self._steps.pop(number)
+        offer = step.offer
+        if step.place is not None and offer.part < 0 and self._shown[step.place[0]][step.place[1]]:
+            offer = offer._replace(most=max(1, self._costs[step.place] - over))
         if step.place is None:
             self.kept.discard(step.turn)
             self._forget(step.turn)
@@ -606,7 +610,7 @@ class Choice:
             self._costs[at, i] -= step.cost
             self._used[step.turn] -= step.cost
         if refill:
-            self._push(step.offer)
+            self._push(offer)
         return step.turn
 
 
