@@ -684,9 +684,9 @@ def fate_of_task(case: Case, out: list[dict[str, Any]]) -> str:
         return "gone"
     if task is first or is_note(task):
         return "whole"
-    said, (left,) = "".join(texts(first)), texts(task)
+    said, left = "".join(texts(first)), {*texts(task)}
     # Where the first character alone is bigger than the floor, a mark is all that can be left.
-    return "a mark" if left == "…" and plain(case.meter)(said[0] + "…") <= ladder.floor else "cut"
+    return "a mark" if left == {"…"} and plain(case.meter)(said[0] + "…") <= ladder.floor else "cut"
 
 
 def texts(m: dict[str, Any]) -> list[str]:

@@ -122,11 +122,13 @@ def test_reminders_leave_with_their_turns(stable):
 @pytest.mark.slow
 def test_a_text_too_long_for_any_memo_is_divided_and_counted_a_few_times(monkeypatch):
     """A result of 6 MB of numbers took nine minutes: it was divided at every look at one of its parts."""
-    from brim.history import excerpts
+    from brim.history import rendering
 
     divided = []
-    whole = excerpts.TextParts
-    monkeypatch.setattr(excerpts, "TextParts", lambda text: divided.append(len(text)) or whole(text))
+    whole = rendering.TextParts
+    monkeypatch.setattr(
+        rendering, "TextParts", lambda text, **sizes: divided.append(len(text)) or whole(text, **sizes)
+    )
     numbers = json.dumps([n / 7 for n in range(250_000)])
     assert len(numbers) > 4 * 1024 * 1024
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}

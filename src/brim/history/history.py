@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
@@ -273,10 +274,13 @@ class History:
             exact=exact and not turns.chat.estimated,
             captured=capture,
         )
-        held = None if stable is None else stable.held
-        still = messages if held is None else messages[: len(messages) + held.bound - held.length]
+        settled = same = shared_messages(shown, messages)
+        if stable is not None and stable.held is not None:
+            if fit.last is not None:
+                settled = min(fit.last.settled, same)
+            is_cut = stable.held.seen == len(turns)
+            stable = replace(stable, held=replace(stable.held, settled=same if is_cut else settled))
         values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
-        settled = shared_messages(shown[: len(still)], still)
         return Fitted(*values, stable_prefix=prefix, settled=settled)
 
 

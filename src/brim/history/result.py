@@ -27,7 +27,7 @@ class Fitted:
     stable_prefix: int = 0
     """Tokens at the start of the prompt that it shares with the last one."""
     settled: int = 0
-    """Messages at the start that were in the last prompt and that the next cut will not change."""
+    """Messages at the start that are those of the last prompt, and that the cut before left as they were."""
 
     @property
     def stable(self) -> Stable | None:

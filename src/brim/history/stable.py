@@ -42,6 +42,8 @@ class HeldCut:
     """The meter that counted the edits."""
     extra: Mapping[str, int]
     """Tokens of the tools and of a separate system prompt, which came before the messages."""
+    settled: int = 0
+    """Messages at the start that the last cut left as they were; the next one will leave about as many, or more."""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> HeldCut | None:

@@ -1,8 +1,8 @@
 """Adds a cache breakpoint at the end of the part that a cut leaves unchanged.
 
 Anthropic stores a prompt where the client marks it, and looks it up at each mark and up to 20 blocks before. Clients
-mark the newest message, so after a cut, only the system prompt would be found. brim sets the mark at the same place in
-the prompts before the cut, so that the remaining part is stored.
+mark the newest message, so after a cut, only the system prompt would be found. brim marks the last message that the
+cut before left as it was: the next cut leaves about as many, and finds them stored.
 """
 
 from __future__ import annotations
