@@ -126,9 +126,7 @@ def test_a_text_too_long_for_any_memo_is_divided_and_counted_a_few_times(monkeyp
 
     divided = []
     whole = rendering.TextParts
-    monkeypatch.setattr(
-        rendering, "TextParts", lambda text, **sizes: divided.append(len(text)) or whole(text, **sizes)
-    )
+    monkeypatch.setattr(rendering, "TextParts", lambda text, **sizes: divided.append(len(text)) or whole(text, **sizes))
     numbers = json.dumps([n / 7 for n in range(250_000)])
     assert len(numbers) > 4 * 1024 * 1024
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}

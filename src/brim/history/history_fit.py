@@ -448,6 +448,7 @@ class HistoryFit:
             budget=self.cut_for,
             meter=turns.meter.name,
             extra=self._before_messages(),
+            settled=0,
         )
 
     def _known(self, held: HeldCut | None) -> HeldCut | None:

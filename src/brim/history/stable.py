@@ -42,7 +42,7 @@ class HeldCut:
     """The meter that counted the edits."""
     extra: Mapping[str, int]
     """Tokens of the tools and of a separate system prompt, which came before the messages."""
-    settled: int = 0
+    settled: int
     """Messages at the start that the last cut left as they were; the next one will leave about as many, or more."""
 
     @classmethod

@@ -51,7 +51,7 @@ def unfolded(lines: Sequence[Any], history: Sequence[Any]) -> list[tuple[int | N
 
 KIND = "held"
 """The kind of the entries."""
-_VALUES = ("note", "seen", "bound", "start", "budget", "meter", "extra", "unanswered")
+_VALUES = ("note", "seen", "bound", "start", "budget", "meter", "extra", "unanswered", "settled")
 """Fields that are written if they have changed."""
 
 Record = Mapping[str, Any]
