@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import compacted_histories
 import counted_requests
+import items_traffic
 import joint_requests
 import outages
 import promise
@@ -63,6 +64,7 @@ PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "fits": (lambda seed: promise.check(promise.Case.of(seed)), 200_000),
     "histories": (lambda seed: traffic.check(traffic.Case.of(seed)), 50_000),
     "histories of Gemini and Bedrock": (lambda seed: traffic.check(traffic.Case.of(seed, traffic.NEW_FORMATS)), 50_000),
+    "items of histories": (items_traffic.check, 10_000),
     "growing histories": (traffic.check_stable, 20_000),
     "histories that a provider has compacted": (compacted_histories.check, 10_000),
     "requests": (lambda seed: joint_requests.check(joint_requests.Case.of(seed, traffic.ALL_FORMATS)), 50_000),

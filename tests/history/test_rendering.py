@@ -438,7 +438,6 @@ def test_a_line_with_a_name_is_shown_before_the_other_lines_of_its_result_and_th
     assert seen[True,] > seen[False,] / 2
 
 
-@pytest.mark.xfail(reason="the same")
 def test_a_line_with_two_names_is_shown_before_one_with_one_in_the_next_result():
     seen = lines_shown(
         "see a/one_a.py and b/two_b.py", "see all that in c/new_d.py", *(f"nothing {i}" for i in range(9))

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from brim.history.items import Item, Items
+from brim.history.items import MARK, Item, Items
 from brim.history.names import NameIndex, names_in
 from brim.history.rendering import BARE, Form, Rendering, Shown
 from brim.history.turns import Turns
-from brim.history.worth import NAME, UNREAD, rate
+from brim.history.worth import NAME, Tier, rate, tiers
 from brim.truncate.json_parts import Parts
 from brim.truncate.parts import TextParts, from_both_ends
 from brim.wire.message import MEDIA
@@ -28,18 +28,10 @@ _ENOUGH = 5
 """Tokens below which nothing more is added."""
 _NAMES = 2_000
 """The newest names that one choice looks at."""
-_LONG = 400
-"""Tokens of a person's text that are words; what is longer was pasted."""
 _WORDS_OF_PEOPLE = ("said", "question")
 """The kinds of items that are a person's words."""
-_WORDS = 150
-"""Tokens of the agent's words that come first."""
-_FIRST = 0.4
-"""Share of the room up to which what is unread comes first; the rest of it waits for the agent's newest words."""
-_ONE = 0.1
-"""Share of the room up to which an older result or value is worth as much as its first lines."""
-_TASK = 0.25
-"""Share of the room up to which the task and the instruction come first."""
+_LONG = 400
+"""Tokens above which a text was not written by hand, and single lines of it are offered."""
 _FREE = 10
 """Above a tenth of the room, what is left is filled with lines of values too, which stay whole or go otherwise."""
 _REACH = 32
@@ -79,6 +71,8 @@ class _Offer(NamedTuple):
     """The names that are used here for the last time, each with its worth."""
     most: int | None = None
     """The most tokens of the piece at this worth."""
+    tiers: Sequence[Tier] = ()
+    """What more of its tokens are worth."""
     read: bool = False
     """Whether it is a result, a value or an attachment that the agent has read before."""
     items: Sequence[_Offer] = ()
@@ -233,7 +227,7 @@ class Choice:
             at, worth = use.position, NAME * chance
             blocks = () if at in self.fixed else items.layout(at).blocks
             block = next((each for each in blocks if each.at == use.piece), None)
-            if block is None or not _has_lines(block) or block.size <= block.mark:
+            if block is None or not _has_lines(block, turns.tokens(_LONG)) or block.size <= block.mark:
                 self._worths.setdefault((at, use.piece), []).append((name, worth))
                 continue
             part = self.rendering.parts(at, use.piece).part_at(use.start)
@@ -257,31 +251,28 @@ class Choice:
         must, turns, later = turn in self.must, self.turns, self.rendering.repeats.later
         unread = age == 0 and must
         for at, block in self._blocks(turn):
-            kind, most, place = block.kind, None, (at, block.at)
-            if kind == "unit" and at in self.banned:
+            place = (at, block.at)
+            kind = self._said(at, block.kind)
+            if block.kind == "unit" and at in self.banned:
                 continue
-            if kind in _WORDS_OF_PEOPLE and at in (turns.task, turns.instruction):
-                kind, most = "task", max(_LONG, int(self.room * _TASK))
-            elif kind in _WORDS_OF_PEOPLE:
-                kind, most = self._said(at, kind), _LONG
-            elif unread:
-                kind, most = "unread", None if kind == "own" else int(self.room * _FIRST)
-            elif kind == "own":
-                most = _WORDS
-            elif kind in ("output", "value"):
-                most = int(self.room * _ONE)
-            if self.tight and later(at, block.at) is not None:
+            if self.tight and kind != "task" and later(at, block.at) is not None:
                 if block.kind in (*_WORDS_OF_PEOPLE, "reminder"):
                     continue  # What was said again is not said twice.
                 kind = "repeated"
-            worth = rate(kind, age)
-            if _has_lines(block) and kind != "repeated":
+            elif unread and block.kind not in _WORDS_OF_PEOPLE:
+                kind = "unread"
+            first, *rest = tiers(kind, age, self.room, turns.tokens(1), unread=unread)
+            if kind == "unread" and block.kind == "own":
+                first, rest = first._replace(most=None), []
+            worth = first.worth
+            if _has_lines(block, turns.tokens(_LONG)) and kind != "repeated":
                 yield from self._line_offers(turn, place, age, worth if unread else 0.0)
             if names := self._worths.get(place):
                 worth += self._fresh(names) / block.size
-            size = block.size if most is None else min(block.size, most)
+            size = block.size if first.most is None else min(block.size, first.most)
             cost = max(1, size - (block.bare if must else block.mark))
-            yield _Offer(worth * size / cost, cost, turn, place, most=most, read=not unread and block.kind in _READ)
+            read = not unread and block.kind in _READ
+            yield _Offer(worth * size / cost, cost, turn, place, most=first.most, tiers=rest, read=read)
 
     def _said(self, position: int, kind: str) -> str:
         """Return the kind of a person's words: the task and the instruction, or no news if they are said again."""
@@ -301,7 +292,7 @@ class Choice:
         for part in {**telling, **named}:
             cost = 1 + int(parts.size(part) * density)
             why, names = telling.get(part), named.get(part, ())
-            own = rate(why, age) * min(cost, _LONG) if why else 0.0
+            own = rate(why, age) * min(cost, self.turns.tokens(_LONG)) if why else 0.0
             worth = base + (own + self._fresh(names)) / (cost + _GAP)
             was_read = not base and why != "heard"
             yield _Offer(worth, cost + _GAP, turn, place, part, own, names, read=was_read)
@@ -447,7 +438,8 @@ class Choice:
         size = self.turns.chat.text(parts.part(offer.part))
         base = 0.0
         if turn in self.must and turn == len(self.turns.starts) - 1:
-            base = rate("unread", 0) if self._used[turn] < self.room * _FIRST else UNREAD
+            first, rest = tiers("unread", 0, self.room, 1, unread=True)
+            base = first.worth if self._used[turn] < (first.most or 0) else rest.worth
         density = base + (offer.worth + self._fresh(offer.names)) / (size + _GAP)
         if density < offer.density * _SAME:
             self._push(offer._replace(density=density))  # Others show its names by now.
@@ -484,12 +476,12 @@ class Choice:
         if block.kind not in ("unit", "thought"):
             self._take_part(offer, block, most)
             self._short += [offer] if offer.most is None else []
-        if offer.most is not None:
-            age = len(self.turns.starts) - 1 - turn
-            rest = "rest" if block.kind == "own" else "output"
-            self._unread |= not age and turn in self.must
-            lower = min(offer.density, rate(rest, age) / 4 if age else UNREAD)
-            self._push(offer._replace(density=lower, most=None, read=age > 0 and block.kind != "own"))
+        if offer.tiers:
+            unread = turn in self.must and turn == len(self.turns.starts) - 1
+            self._unread |= unread
+            (worth, more), *rest = offer.tiers
+            lower = min(offer.density, worth)
+            self._push(offer._replace(density=lower, most=more, tiers=rest, read=not unread and block.kind != "own"))
 
     def _take_part(self, offer: _Offer, block: Item, most: int) -> None:
         """Show parts of a text from its ends, or from the start of a value, up to `most` tokens."""
@@ -498,7 +490,8 @@ class Choice:
         shown = self._shown[place[0]][place[1]]
         parts, count = self.rendering.parts(*place), self.turns.chat.text
         chosen = {part for part in shown or () if part >= 0}
-        cost, before = (self._costs[place] if chosen else block.mark) + _GAP, len(chosen)
+        mark = min(block.mark, self.turns.tokens(MARK))
+        cost, before = (self._costs[place] if chosen else mark) + _GAP, len(chosen)
         for part in _order(parts, head=block.kind in ("value", "call")):
             if part in chosen:
                 continue
@@ -614,9 +607,9 @@ class Choice:
         return step.turn
 
 
-def _has_lines(block: Item) -> bool:
+def _has_lines(block: Item, long: int) -> bool:
     """Return whether single lines of a text are offered: of results, and of what is too long to be written by hand."""
-    return block.kind == "output" or (block.kind != "unit" and block.size > _LONG)
+    return block.kind == "output" or (block.kind != "unit" and block.size > long)
 
 
 def _by_density(offer: _Offer) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 
 @dataclass(slots=True)
@@ -36,10 +37,8 @@ class NameUse:
     start: int = 0
 
 
-NAME = 45.0
+NAME = 80.0
 """Worth of a name that the next message needs."""
-UNREAD = 0.15
-"""Worth of the rest of what the agent has not read yet, behind its own words and calls."""
 WEIGHTS: dict[str, tuple[float, float]] = {
     "task": (8.0, 0.0),
     "unread": (5.0, 0.0),
@@ -48,18 +47,33 @@ WEIGHTS: dict[str, tuple[float, float]] = {
     "heard": (4.0, 0.1),
     "own": (0.6, 0.3),
     "call": (0.9, 0.1),
-    "rest": (0.8, 0.5),
+    "rest": (0.2, 0.5),
+    "pasted": (0.015, 0.7),
+    "left": (0.15, 0.0),
     "value": (0.45, 0.5),
     "unit": (0.2, 0.5),
     "thought": (0.1, 0.7),
-    "end": (0.2, 0.4),
-    "fails": (0.2, 0.5),
+    "end": (0.3, 0.4),
+    "fails": (0.3, 0.5),
     "asked": (0.4, 0.2),
     "output": (0.06, 0.7),
     "reminder": (0.3, 0.5),
     "repeated": (0.001, 0.5),
 }
 """By kind: the worth in the newest turn that was read, and the power of the number of turns since by which it falls."""
+
+FIRST: dict[str, tuple[int, float]] = {
+    "task": (400, 0.25),
+    "unread": (0, 0.4),
+    "said": (400, 0.0),
+    "question": (400, 0.0),
+    "own": (150, 0.0),
+    "output": (0, 0.1),
+    "value": (0, 0.1),
+}
+"""By kind, how much of one item is worth so much: tokens, or more by a share of the room; all of a missing kind."""
+_THEN = {"task": "said", "said": "pasted", "question": "pasted", "own": "rest", "output": "pasted", "value": "pasted"}
+"""By kind, what the rest of an item is worth as much as; what is unread is worth as much as `left` then."""
 
 _CHANCE = {
     "one": 0.665,
@@ -82,6 +96,33 @@ def rate(kind: str, age: int) -> float:
     """Return the worth of a token of some kind, of a turn after which there were `age` others."""
     most, power = WEIGHTS[kind]
     return most * (1 + age) ** -power if power else most
+
+
+class Tier(NamedTuple):
+    """What the tokens of an item are worth, up to some number of them."""
+
+    worth: float
+    most: int | None
+    """The number; `None` for all tokens."""
+
+
+def tiers(kind: str, age: int, room: int, token: int, *, unread: bool) -> list[Tier]:
+    """Return what the tokens of an item are worth, the first ones most.
+
+    Args:
+        kind: the kind of the item.
+        age: the number of turns after its turn.
+        room: tokens for all turns.
+        token: the units of a token.
+        unread: whether it is in the newest turn.
+    """
+    tokens, share = FIRST.get(kind, (0, 0.0))
+    most = int(max(tokens * token, share * room)) or None
+    first = Tier(rate(kind, age), most)
+    if most is None:
+        return [first]
+    then = "left" if unread and kind != "task" else _THEN[kind]
+    return [first, *tiers(then, age, room, token, unread=unread)]
 
 
 _log = lru_cache(maxsize=1 << 14)(math.log)
