@@ -28,12 +28,12 @@ def test_a_request_with_many_tools_fits_defines_what_it_calls_and_leaves_no_room
     assert given["budget"] - used <= max(given["budget"] // 10, min(sizes, default=given["budget"]))
 
 
-def agent(tools, steps, lines=60):
-    """Return a task and calls of some tools with long results."""
+def agent(tools, steps, lines=60, kinds=3):
+    """Return a task and calls of some kinds of tools with long results."""
     rng = random.Random(1)
     messages = [{"role": "user", "content": "Close the ticket of our customer, and report what was done."}]
     for i in range(steps):
-        name = names_of(tools)[i % 3]
+        name = names_of(tools)[i % kinds]
         call = {"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": f'{{"id": {i}}}'}}
         rows = "\n".join(f"{k} row {rng.randrange(10**6)}" for k in range(lines))
         messages.append({"role": "assistant", "content": f"Step {i}.", "tool_calls": [call]})
@@ -67,16 +67,21 @@ def test_old_results_give_way_to_tools_and_the_task_and_the_newest_turn_do_not()
 
 
 def test_a_task_of_one_word_is_not_dropped_for_a_tool():
-    """The note and the tools were worth more for a token, and the task was left out of the request."""
-    messages = [{"role": "user", "content": "hello"}, *agent(TOOLS, 1, lines=2)[1:]]
-    for budget in range(300, 1_200, 50):
-        try:
-            request = brim.fit_request(
-                messages=messages, tools=TOOLS, keep_tools="relevant", budget=budget, meter="o200k_base"
-            )
-        except brim.DoesNotFit:
-            continue
-        assert messages[0] in request.messages, budget
+    """The tools were worth more for a token, and the task was left out of the request."""
+    tools = [tool_requests.tool(random.Random(i), i, 1) for i in range(40)]
+    given = {"messages": [{"role": "user", "content": "hello"}, *agent(tools, 1, lines=2)[1:]], "tools": tools}
+    for budget in range(150, 900, 7):
+        request = brim.fit_request(**given, keep_tools="relevant", budget=budget, meter="o200k_base")
+        assert request.messages[0] == given["messages"][0], budget
+
+
+def test_a_turn_that_calls_a_tool_of_its_own_pays_for_it():
+    """Each turn has some 40 tokens and calls a tool of 250, so that hardly any two of them fit."""
+    messages = agent(TOOLS, 40, lines=1, kinds=40)
+    for budget in range(500, 6_000, 100):
+        request = brim.fit_request(messages=messages, tools=TOOLS, keep_tools="relevant", budget=budget, model="gpt-4o")
+        assert METER.count_messages(request.messages, request.tools) <= budget
+        assert tool_requests.called(request.messages) <= set(names_of(request.tools))
 
 
 def test_tools_do_not_take_the_room_of_more_essential_sections():
