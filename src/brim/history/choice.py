@@ -16,6 +16,7 @@ from typing import NamedTuple
 from brim.history.items import MARK, Item, Items
 from brim.history.names import NameIndex, names_in
 from brim.history.rendering import BARE, Form, Rendering, Shown
+from brim.history.tools import OfferedTools
 from brim.history.turns import Turns
 from brim.history.worth import NAME, Tier, rate, tiers
 from brim.truncate.json_parts import Parts
@@ -123,6 +124,8 @@ class Choice:
     """Tokens of the note that says that turns were dropped."""
     banned: Collection[int] = ()
     """The positions of messages whose attachments may not be sent."""
+    tools: OfferedTools = field(default_factory=OfferedTools)
+    """The tools that are chosen with the turns, as turns of other numbers."""
     kept: set[int] = field(init=False, default_factory=set)
     """The turns that stay."""
     forms: dict[int, Form] = field(init=False, default_factory=dict)
@@ -138,7 +141,7 @@ class Choice:
     _costs: dict[Place, int] = field(init=False, default_factory=dict)
     """About the tokens that a piece takes as it is shown."""
     _used: dict[int, int] = field(init=False, default_factory=dict)
-    """Tokens of the turns that stay."""
+    """Tokens of the turns and tools that stay."""
     _lines: dict[Place, dict[int, list[tuple[str, float]]]] = field(init=False, default_factory=dict)
     _worths: dict[Place, list[tuple[str, float]]] = field(init=False, default_factory=dict)
     """The names of a piece that is not divided into lines, each with its worth."""
@@ -158,11 +161,17 @@ class Choice:
         """Return the tokens of some turns that stay."""
         return sum([self._used.get(turn, 0) for turn in turns])
 
+    @property
+    def kept_tools(self) -> set[int]:
+        """The tools that stay."""
+        return self.tools.sizes.keys() & self._used.keys()
+
     def run(self) -> None:
         """Choose; if `left` is below zero then, not even the marks of what must stay fit."""
         self.kept = {*self.must, *self.whole}
         for turn in self.kept:
             self._begin(turn, bare=turn in self.must)
+        self._used |= self.tools.due(self.turns, self.kept, self._used)
         self.left = self.room - sum(self._used.values())
         if self.left < 0:
             return
@@ -178,6 +187,10 @@ class Choice:
             if reach < 0 and not self._speaks(turn):
                 continue
             self._offer_turn(turn, newest - turn)
+        self.ranks = None if self.ranks is None else self.tools.ranked(self.ranks)
+        first = self.turns.at(self.turns.task, self.turns.instruction) & set(self.offered)
+        for tool, worth in self.tools.worths.items():  # No tool comes before the task.
+            self._push(_Offer(min([worth, *map(self.offered.__getitem__, first)]), 0, tool))
         self._pass()
         self._settle()
         moved = {at for at, i in self._again if at in self.forms and not self._stands_again(at, i)}
@@ -317,7 +330,8 @@ class Choice:
 
     def _offer_turn(self, turn: int, age: int) -> None:
         """Offer a turn: its skeleton, and the items that are worth more for a token than all of it so far."""
-        cost, worth, turns = 0, 0.0, self.turns
+        turns, due = self.turns, self.tools.due(self.turns, [turn], self._used)
+        cost, worth = sum(due.values()), sum([self.tools.worths[tool] * units for tool, units in due.items()])
         for at in turns.members(turn):
             if at in self.fixed:
                 cost += self.fixed[at].units
@@ -340,7 +354,7 @@ class Choice:
                 break
             whole, worth = whole + offer.cost, worth + offer.density * offer.cost
         self.offered[turn] = worth / max(1, whole)
-        self._push(_Offer(self.offered[turn], whole, turn, worth=skeleton, items=items))
+        self._push(_Offer(self.offered[turn], whole - sum(due.values()), turn, worth=skeleton, items=items))
 
     # The pass.
 
@@ -355,6 +369,8 @@ class Choice:
                 self.noted = offer.cost <= self.left
                 self.room -= offer.cost * self.noted
                 self.left -= offer.cost * self.noted
+            elif offer.turn < 0:
+                self._take_tool(offer)
             elif offer.place is None:
                 self._take_turn(offer)
             elif offer.part == _MARK:
@@ -367,11 +383,21 @@ class Choice:
     def _room_of(self, turn: int) -> int:
         """Return how many tokens a turn may still take."""
         cap = self.caps.get(turn)
-        return self.left if cap is None else min(self.left, cap - self._used.get(turn, 0))
+        due = {} if turn in self.kept else self.tools.due(self.turns, [turn], self._used)
+        left = self.left - sum(due.values())
+        return left if cap is None else min(left, cap - self._used.get(turn, 0))
 
     def _may_cut(self, turn: int) -> bool:
         """Return whether a turn may be shortened: by the options, or since it is over its cap, or should stay."""
         return self.cuts or turn in self.caps or self.ranks is None or turn not in self.ranks
+
+    def _take_tool(self, offer: _Offer) -> None:
+        """Take a tool, unless a turn that calls it has done so."""
+        cost = self.tools.cost([offer.turn], self.kept_tools)
+        if offer.turn not in self._used and cost <= self.left:
+            self._used[offer.turn] = cost
+            self.left -= cost
+            self._steps.append(_Step(cost, offer.turn, None, None, offer))
 
     def _take_turn(self, offer: _Offer) -> None:
         turn, members = offer.turn, self.turns.members(offer.turn)
@@ -406,6 +432,8 @@ class Choice:
         return next((at for at in members if at in self.banned), None)
 
     def _add(self, offer: _Offer, cost: int) -> None:
+        for tool in self.tools.due(self.turns, [offer.turn], self._used):
+            self._take_tool(_Offer(offer.density, 0, tool))
         self.kept.add(offer.turn)
         self._used[offer.turn] = cost
         self.left -= cost
@@ -415,7 +443,7 @@ class Choice:
     def _forget(self, turn: int) -> None:
         """Show nothing of a turn."""
         self._used.pop(turn, None)
-        for at in self.turns.members(turn):
+        for at in self.turns.members(turn) if turn >= 0 else ():
             self._shown.pop(at, None)
             self.forms.pop(at, None)
 

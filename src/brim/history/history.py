@@ -14,6 +14,7 @@ from brim.history.prompt import shared_messages
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
 from brim.history.stable import LastFit, Stable, stable_mode
+from brim.history.tools import OfferedTools
 from brim.history.turns import Turns
 from brim.meter import DEFAULT, Meter, meter_for, name_of
 from brim.meter.window import Window, budget_of
@@ -190,6 +191,7 @@ class History:
         extra: Mapping[str, int],
         options: Options,
         stable: Stable | None = None,
+        tools: OfferedTools | None = None,
     ) -> HistoryFit:
         """Return what would be sent within a budget.
 
@@ -198,14 +200,16 @@ class History:
             extra: tokens besides the messages, as `extra_units` returns them.
             options: the options of the turns.
             stable: the lines and the cut of the last fit, in stable mode.
+            tools: the tools that may be left out; they are not part of `extra`.
 
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        fit = self._fit(budget, extra, options, stable)
+        tools = tools or OfferedTools()
+        fit = HistoryFit(self._reading, budget, extra, options, stable, tools)
         fit.run()
         if self.turns.refresh(fit.kept):  # What is sent is what was counted.
-            fit = self._fit(budget, extra, options, stable)
+            fit = HistoryFit(self._reading, budget, extra, options, stable, tools)
             fit.run()
         fit.finish()
         return fit
@@ -216,27 +220,12 @@ class History:
 
     def demand(self, options: Options) -> tuple[int, int, list[int]]:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
-        fit = self._fit(0, {}, options, None)
+        fit = HistoryFit(self._reading, 0, {}, options)
         fit.begin()
         essential, caps = fit.essential(), fit.caps()
         saved = sum(max(0, fit.cost([turn]) - cap) for turn, cap in caps.items())
         stays = sum(min(fit.cost([turn]), caps.get(turn, sys.maxsize)) for turn in essential)
         return fit.size - saved, stays, essential
-
-    def _fit(
-        self,
-        budget: int,
-        extra: Mapping[str, int],
-        options: Options,
-        stable: Stable | None,
-    ) -> HistoryFit:
-        return HistoryFit(self._reading, budget, extra, options, stable)
-
-    def called(self, turns: Iterable[int]) -> set[str]:
-        """Return the names of the tools that some turns call."""
-        read = self.turns
-        messages = [read.messages[at] for turn in turns for at in range(*read.span(turn))]
-        return {piece.name for message in messages if message.calls for piece in message.pieces if piece.kind == "call"}
 
     def fitted(
         self, fit: HistoryFit, before: Mapping[str, Any], last: LastFit, *, exact: bool, capture: bool

@@ -23,6 +23,7 @@ from brim.history.ranking import Ranking
 from brim.history.rendering import Form, Rendering
 from brim.history.rules import binds
 from brim.history.stable import HeldCut, Stable
+from brim.history.tools import OfferedTools
 from brim.history.turns import BLANK, Repair, Span, Turns, joined, ranges
 from brim.receipts.receipt import Part
 from brim.truncate import shortened
@@ -76,6 +77,10 @@ class HistoryFit:
     options: Options
     stable: Stable | None = None
     """The lines and the cut of the last fit, if cuts are kept; after `finish`, the cut of this one."""
+    tools: OfferedTools = field(default_factory=OfferedTools)
+    """The tools that may be left out; other tools are part of `extra`."""
+    kept_tools: set[int] = field(default_factory=set)
+    """Those of them that stay."""
     edits: dict[int, Form] = field(default_factory=dict)
     """Messages in another form, by position."""
     spans: list[Span] = field(default_factory=list)
@@ -154,7 +159,7 @@ class HistoryFit:
     def begin(self) -> None:
         """Start from the whole history, without calls that have no result."""
         turns = self.turns
-        self.edits, self.note = {}, ""
+        self.edits, self.note, self.choice = {}, "", None
         self.pinned = turns.pinned(self.options.pin, self.room)
         if self.options.pin_first_user:
             self.pinned |= self.task()
@@ -167,7 +172,10 @@ class HistoryFit:
         self.spans = [(0, len(turns.starts))] if turns.starts else []
 
     def _must_be_cut(self, room: int) -> bool:
-        return self.size > room or bool(self.caps()) or bool(self.banned)
+        called = self.tools.called(self.turns, range(len(self.turns.starts)))
+        left = room - self.size - self.tools.cost(called)
+        some = called < self.tools.filled(called, left) < self.tools.sizes.keys()
+        return left < 0 or some or bool(self.caps()) or bool(self.banned)
 
     def finish(self) -> None:
         """Add up what is sent, write the note if needed, and keep the cut for the next fit."""
@@ -178,6 +186,10 @@ class HistoryFit:
         if self.turns.documents:
             self._uncite()
             self.settle()
+        left = self.budget - self.used - (self._note_room() if self.is_new else 0)
+        self.units -= self.tools.cost(self.kept_tools)
+        self.kept_tools = self.tools.filled(self.kept_tools, left)
+        self.units += self.tools.cost(self.kept_tools)
         total, notes = len(self.turns.starts), self.turns.notes
         kept_notes = sum(start <= note < stop for note in notes for start, stop in self.spans)
         self.steps = total - self.left_out() - kept_notes, total - len(notes)
@@ -236,6 +248,9 @@ class HistoryFit:
         for start, stop in self.spans:
             self.units += (before[stop] if stop < count else turns.total) - before[start]
         self.units += sum([form.units - turns.units[at] for at, form in self.sent.items()])
+        called = self.tools.called(turns, self.kept_turns() if self.tools.sizes else ())
+        self.kept_tools = called | (self.choice.kept_tools if self.choice is not None else set())
+        self.units += self.tools.cost(self.kept_tools)
 
     @property
     def used(self) -> int:
@@ -306,7 +321,8 @@ class HistoryFit:
             cuts=options.excerpts,
             fixed=dict(self.edits),
             caps=caps,
-            tight=self.size > room,
+            tight=self.size + self.tools.cost(self.tools.sizes) > room,
+            tools=self.tools,
             note=self._note_room(),
             banned=self.banned,
         )
@@ -345,7 +361,14 @@ class HistoryFit:
         turns, pinned, marks = self.turns, 0, 0
         if choice is not None:
             pinned, marks = choice.cost(choice.whole), choice.cost(choice.must)
-        named = {**self.extra, "system messages": turns.fixed, "pinned": pinned, "marks of the newest turn": marks}
+        tools = self.extra.get("tools", 0) + (self.tools.cost(choice.kept_tools) if choice is not None else 0)
+        named = {
+            **self.extra,
+            "tools": tools,
+            "system messages": turns.fixed,
+            "pinned": pinned,
+            "marks of the newest turn": marks,
+        }
         parts = {name: units for name, units in named.items() if units}
         needed, unit = sum(parts.values()), turns.meter.unit
         listed = " + ".join(f"{name} {units:,}" for name, units in parts.items())

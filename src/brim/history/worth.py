@@ -39,6 +39,13 @@ class NameUse:
 
 NAME = 80.0
 """Worth of a name that the next message needs."""
+_TOOL = (1_000.0, 1.5)
+"""Worth of the definition of the most relevant tool, and the power of its place by which others have less.
+
+With this power, the tool of the next call is among the first 16 in 0.85 of the steps and among the first 40 in 0.92, as
+was measured (requests/tool_relevance.py). Over generated requests with 10 to 200 tools (tests/tool_requests.py), tools
+take 0.35 of the budget; with half the worth 0.33, with double 0.37.
+"""
 WEIGHTS: dict[str, tuple[float, float]] = {
     "task": (8.0, 0.0),
     "unread": (5.0, 0.0),
@@ -123,6 +130,15 @@ def tiers(kind: str, age: int, room: int, token: int, *, unread: bool) -> list[T
         return [first]
     then = "left" if unread and kind != "task" else _THEN[kind]
     return [first, *tiers(then, age, room, token, unread=unread)]
+
+
+def of_tool(place: int, tokens: int) -> float:
+    """Return the worth of a token of a tool's definition, by its place in the order of relevance.
+
+    However short it is, it is worth no more than what a person has just said.
+    """
+    most, power = _TOOL
+    return float(min(WEIGHTS["said"][0], most * (1 + place) ** -power / max(1, tokens)))
 
 
 _log = lru_cache(maxsize=1 << 14)(math.log)

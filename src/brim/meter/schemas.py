@@ -55,7 +55,7 @@ class ToolCounts(NamedTuple):
     once: int
     """Tokens that are added once if a request has tools."""
     each: list[int]
-    """Tokens of each tool."""
+    """Tokens of each tool; in some formats a tool has several functions, or none."""
     exact: bool
     """Whether a published rule makes the numbers exact."""
 
@@ -88,16 +88,17 @@ def tool_counts(
         raise InvalidType("tools", tools, "a list of tools")
     names = [fold(name) for name in spellings(model)] if model is not None else ["gpt-4o"]
     measured = next((_MEASURED[name] for name in names if name in _MEASURED), None)
-    each: list[int] = []
+    each = [0] * len(tools)
+    listed = [definitions([entry]) for entry in tools]
     exact = system and measured is not None and provider == "openai"
     function = _OLD_FUNCTION if measured is None else measured
-    for i, entry in enumerate(tools):
-        for raw in definitions([entry]):
+    for i, functions in enumerate(listed):
+        for raw in functions:
             known = [_Tool(f"tools[{i}]", shown, provider) for shown in _shown(raw, provider, loaded)]
-            each.append(sum(tool.units(count, function, provider) for tool in known))
+            each[i] += sum(tool.units(count, function, provider) for tool in known)
             exact = exact and all(tool.regular and tool.measured for tool in known)
-    if not each:
-        return ToolCounts(0, [], True)
+    if not any(listed):
+        return ToolCounts(0, each, True)
     if provider == "openai":
         return ToolCounts(_END if system else _END + _OWN_MESSAGE, each, exact)
     row = lookup(model) if provider == "anthropic" else None

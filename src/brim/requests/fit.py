@@ -55,8 +55,8 @@ def fit_request(
         user: the user's message that ends the request: a text that is required, or sections.
         tools: the tool definitions.
         fields: the other fields of the body, such as `response_format`; those that the model sees are counted.
-        keep_tools: `all`, or `relevant`: those that the messages call, then the most relevant to the question, for
-            which a fifth of the budget is reserved.
+        keep_tools: `all`, or `relevant`: those that the messages call, and the most relevant to the question, chosen in
+            the same pass as the messages. Less essential sections leave them a fifth of the budget.
         budget: tokens, or a window; by default the window of `model`.
         meter: a meter, the name of one, or a function from text to a number.
         model: the model whose meter is used, and which is set in the body.

@@ -1,25 +1,23 @@
 """Which tools a request offers if not all of them fit: those that the history calls, then the most relevant.
 
-A tool that a message calls must be defined, or the model would see a call of a tool that does not exist. So the tokens
-of called tools are part of the history's cost, and the other tools share the rest in order of relevance, by BM25.
-
+The tools are chosen in the same pass as the turns (history/tools.py), by their place in an order of relevance by BM25.
 The text of a tool is its definition: names, descriptions, arguments and their values. The question, the system prompt,
 each of the newest messages and the names of the called tools are queries, and their scores are added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import mul
 from typing import Any
 
 from brim.history.embedding import wordllama
 from brim.history.history import History
+from brim.history.history_fit import HistoryFit
 from brim.history.options import Embed
 from brim.history.relevance import Relevance
-from brim.meter.schemas import ToolCounts
+from brim.history.tools import called_names
 from brim.receipts.receipt import Part, State, handle
 from brim.wire import definitions
 
@@ -61,7 +59,7 @@ def relevant_order(
     texts = tuple(["\n".join(_words(_functions(tool))) for tool in tools])
     index = _index(texts)
     question = question or history.turns.question
-    called = history.called(range(len(history.turns.starts)))
+    called = called_names(history.turns, range(len(history.turns.starts)))
     newest = [message.text()[:_LONGEST] for message in history.turns.messages[-_MESSAGES:]]
     queries = dict.fromkeys([question, instructions, *newest, " ".join(sorted(called))])
     scores = [sum(each) for each in zip(*[index.scores(query) for query in queries], strict=True)]
@@ -120,67 +118,27 @@ def _similarity(texts: Sequence[str], question: str, embed: Embed | bool) -> lis
     return [max(0.0, each) / most if most > 0 else 0.0 for each in near]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedTools:
-    """The tools of a request, some of which may be left out."""
+def tools_part(fit: HistoryFit, rank: int, written: str) -> Part:
+    """Return the tools' part of the receipt; each tool is an entry.
 
-    functions: Sequence[Sequence[str]]
-    """The names of the functions of each tool."""
-    counts: ToolCounts
-    order: Sequence[int]
-    """The tools, the most relevant first."""
-    floor: int
-    """Tokens that are reserved for them."""
-
-    def cost(self, tools: Collection[int]) -> int:
-        """Return the tokens of some tools, without the tokens that are added once if there are any tools."""
-        return sum([self.counts.each[index] for index in tools])
-
-    def used(self, kept: Collection[int]) -> int:
-        """Return the tokens of the tools that are offered."""
-        return self.counts.once + self.cost(kept) if kept else 0
-
-    def indexes(self, names: Collection[str]) -> frozenset[int]:
-        """Return the tools that have one of these functions, and entries without a function, such as cache marks."""
-        return frozenset([i for i, own in enumerate(self.functions) if not own or not set(own).isdisjoint(names)])
-
-    def best(self, grant: int, paid: Collection[int]) -> frozenset[int]:
-        """Return the most relevant tools within `grant` tokens, except those that are already paid for."""
-        chosen, left = list[int](), grant
-        for index in self.order:
-            units = self.counts.each[index]
-            if index not in paid and units <= left:
-                chosen.append(index)
-                left -= units
-        return frozenset(chosen)
-
-    def part(self, kept: Collection[int], rank: int, written: str, dropped: str) -> Part:
-        """Return the tools' part of the receipt; each tool is an entry.
-
-        Args:
-            kept: the tools that are offered.
-            rank: their priority.
-            written: all tools as one text, for the handle.
-            dropped: why only called tools are offered; empty if other tools are offered too.
-        """
-        used, size = self.used(kept), self.counts.total
-        whole = len(kept) == len(self.functions)
-        state: State = "whole" if whole else "cut" if kept else "dropped"
-        entries = tuple(["whole" if index in kept else "dropped" for index in range(len(self.functions))])
-        unit = "tools" if len(self.functions) > 1 else "tool"
-        reason = f"the {len(kept):,} of {len(self.functions):,} {unit} that are called or the most relevant"
-        return Part(
-            "tools",
-            state,
-            rank,
-            False,
-            size,
-            size,
-            used,
-            used,
-            "all of them fit" if whole else dropped or reason,
-            handle(written),
-            None,
-            entries,
-            tuple([", ".join(own) for own in self.functions]),
-        )
+    Args:
+        fit: what was chosen.
+        rank: the priority of the tools.
+        written: all tools as one text, for the handle.
+    """
+    tools, kept = fit.tools, fit.tools.indexes(fit.kept_tools)
+    used, size, left_out = tools.cost(fit.kept_tools), tools.cost(tools.sizes), tools.sizes.keys() - fit.kept_tools
+    entries = tuple(["whole" if index in kept else "dropped" for index in range(len(tools.functions))])
+    state: State = "whole" if not left_out else "cut" if kept else "dropped"
+    if not left_out:
+        reason = "all of them fit"
+    elif fit.kept_tools == tools.called(fit.turns, fit.kept_turns()):
+        least = min([tools.cost([tool], fit.kept_tools) for tool in left_out])
+        reason = f"it needs at least {least:,} {fit.turns.meter.unit}, and fewer were left"
+    else:
+        noun = "tools" if len(entries) > 1 else "tool"
+        reason = f"the {len(kept):,} of {len(entries):,} {noun} that are called or the most relevant"
+    ids = tuple([", ".join(names) for names in tools.functions])
+    return Part(
+        "tools", state, rank, False, size, size, used, used, reason, handle(written), entry_states=entries, ids=ids
+    )
