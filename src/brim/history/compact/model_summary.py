@@ -11,8 +11,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
+from brim.history.compact.extract import extract
 from brim.history.compact.lines import Line, Said, is_covered, once
-from brim.history.compact.picker import pick
 from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, read_back, summary_input
@@ -115,7 +115,7 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     words = {*terms(text)}
     needed = [line for line in once([*read_back(plan.previous), *plan.lines()]) if _is_missing(line, text, words)]
     room = max(int(limit * _ADDED), limit - meter.load(f"{text}\n") - 1)
-    added = pick(needed, room, meter, as_talk, text, people=1.0)
+    added = extract(needed, room, meter, as_talk, text)
     if not added:
         return shortened(text, limit, meter)
     room = limit - meter.load(f"\n{added}") - 1
