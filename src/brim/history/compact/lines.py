@@ -55,10 +55,8 @@ _MOST_TEXT = 40_000
 """Characters of a message that are read; of a longer one, the start and the end."""
 _MOST_PATHS = 20
 """Paths of one message; a listing has thousands."""
-_PLAIN_WORDS = 3
-"""The least plain words of a sentence of a model; a person may say no more than "Vegetarian."."""
-_PROSE = 0.6
-"""The least share of plain words in a sentence; with fewer it is code or a table."""
+_SIGNS = 0.3
+"""The share of digits and ASCII signs in a sentence above which it is code or a table."""
 _COVERED = 0.6
 """The share of the words of a sentence that another text must have to say the same."""
 _CALL = 160
@@ -69,11 +67,7 @@ _OUTCOME = 800
 _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
-_UNSPACED = re.compile(
-    r"[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
-)
-"""Characters of scripts without spaces, and of Korean; each counts as a word."""
-_PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…。！？]*\Z")
+_SIGN = re.compile(r"[!-@\[-`{-~]")
 _FILE = (
     r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
     r"|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|csv|tsv|log|db|sqlite|parquet|png|jpg|svg|pdf|ipynb|proto|tf"
@@ -316,13 +310,9 @@ def _is_prose(role: str, sentence: str) -> bool:
     """Return whether a sentence is prose that says something, not code, a name or "Go on."."""
     if _kind(role, sentence) not in ("told", "said"):
         return True
-    unspaced = sum(map(len, _UNSPACED.findall(sentence)))
-    words = [word for word in sentence.split() if not _UNSPACED.search(word)]
-    plain = sum(_PLAIN.match(word) is not None for word in words) + unspaced
-    found = {*terms(sentence)} - IDLE
-    if role == "user":
-        return plain >= (len(words) + unspaced) * _PROSE and not all(map(str.isdigit, found))
-    return plain >= max(_PLAIN_WORDS, (len(words) + unspaced) * _PROSE) and len(found) > 1
+    found, least = {*terms(sentence)} - IDLE, 1 if role == "user" else 2
+    says = len(found) >= least and not all(map(str.isdigit, found))
+    return says and len(_SIGN.findall(sentence)) <= len(sentence) * _SIGNS
 
 
 def _paths(role: str, text: str, at: int) -> list[Line]:
