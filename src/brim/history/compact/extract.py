@@ -10,9 +10,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from brim.history.compact.lines import IDLE, Line
@@ -20,12 +19,9 @@ from brim.history.names import names_in
 from brim.history.worth import NAME, NameUse, chance, of_name, rate
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
-from brim.truncate.failure import reports_failure
 
 _KINDS = {"told": "said", "call": "call", "error": "fails", "printed": "end", "path": "output"}
 """The kinds of items in the table of worth, by those of lines; other lines are the agent's `own` words."""
-_AGEING = ("call", "path", "error", "printed")
-"""What loses worth with the messages after it; what somebody said holds until it is taken back."""
 _FADING = 10
 """Lines with a word after which it tells half as much. Without this, the fortieth task of one form comes before
 decisions; at 3, fewer things that people said remain of long talks."""
@@ -87,52 +83,40 @@ class _Offer(NamedTuple):
     """What each of its words tells: 1, and 1 more for each power of ten by which it is rarer."""
     names: dict[str, float]
     """The worth of its names."""
-    outcome: float
-    """The worth of a token of a call's outcome."""
-    ended: float
-    """Tokens of the outcome."""
+    whole: bool = False
+    """Whether it is the rest of a call's outcome, after everything else."""
 
     def density(self, shown: dict[str, int], names: set[str]) -> float:
         """Return the worth for a token, given how many chosen lines show each word, and the names that they show."""
         told = sum([worth / (1 + shown.get(word, 0) / _FADING) for word, worth in self.words.items()])
         named = sum([worth for name, worth in self.names.items() if name not in names])
-        return (self.rate * told + self.outcome * self.ended + named) / (self.cost + _ITEM)
+        return (self.rate * told + named) / (self.cost + _ITEM)
 
 
-def _offers(lines: Sequence[Line], costs: Sequence[int]) -> list[_Offer]:
+def _offers(lines: Sequence[Line], costs: Iterable[int]) -> list[_Offer]:
     """Return an offer for each line."""
     words = [{word for word in terms(line.text) if word not in IDLE and not word.isdigit()} for line in lines]
     common = Counter(word for each in words for word in each)
     told = {word: 1 + math.log10(len(lines) / number) for word, number in common.items()}
-    numbers = _message_numbers(lines)
-    named, found = _name_worths(lines, numbers), list[_Offer]()
+    named, offers = _name_worths(lines), list[_Offer]()
     for at, (line, cost) in enumerate(zip(lines, costs, strict=True)):
-        age = numbers[-1] - numbers[at] if line.kind in _AGEING else 0
         kind = "question" if (line.kind, line.role) == ("question", "user") else _KINDS.get(line.kind, "own")
         names = () if line.kind == "path" else names_in(line.whole)
-        outcome = rate("fails" if reports_failure(line.outcome) else "end", age)
-        ended = cost * len(line.outcome) / max(1, len(line.whole))
-        mine = {word: told[word] for word in sorted(words[at])}
-        worths = {name: named[name] for name, _ in names}
-        found.append(_Offer(at, cost, rate(kind, age), mine, worths, outcome, ended))
-    return found
+        telling = {word: told[word] for word in sorted(words[at])}
+        offers.append(_Offer(at, cost, rate(kind, 0), telling, {name: named[name] for name, _ in names}))
+    return offers
 
 
-def _message_numbers(lines: Sequence[Line]) -> list[int]:
-    """Return the number of each line's message, counted in the order of the lines."""
-    changes = (line.at != before.at for before, line in pairwise(lines))
-    return [*accumulate(changes, initial=0)]
-
-
-def _name_worths(lines: Sequence[Line], numbers: Sequence[int]) -> dict[str, float]:
-    """Return the worth of each name in some lines, given the numbers of their messages."""
-    uses = dict[str, NameUse]()
-    for now, line in zip(numbers, lines, strict=False):
+def _name_worths(lines: Sequence[Line]) -> dict[str, float]:
+    """Return the worth of each name in some lines."""
+    uses, now, before = dict[str, NameUse](), -1, None
+    for line in lines:
+        now, before = now + (line.at != before), line.at
         for text, role in ((line.text, line.role), (line.outcome, "tool")):
             for name, _ in names_in(text):
                 use = uses.setdefault(name, NameUse(of_name(name), first=now))
                 use.add(now, own=role == "assistant", result=role == "tool")
-    return {name: NAME * chance(use, numbers[-1] + 1) for name, use in uses.items()}
+    return {name: NAME * chance(use, now + 1) for name, use in uses.items()}
 
 
 def _ends(text: str) -> str:
@@ -165,12 +149,12 @@ class _Choice:
     _names: set[str] = field(default_factory=set)
     _short: Sequence[Line] = ()
     """The lines as they are shown first."""
-    _heap: list[tuple[float, int, bool, _Offer]] = field(default_factory=list)
+    _heap: list[tuple[float, int, _Offer]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._short = [replace(line, outcome=_ends(line.outcome)) if line.outcome else line for line in self.lines]
         offers = _offers(self._short, [self.meter.load(line.whole) for line in self._short])
-        self._heap = [(-offer.density(self._words, self._names), -offer.at, False, offer) for offer in offers]
+        self._heap = [(-offer.density(self._words, self._names), -offer.at, offer) for offer in offers]
         heapq.heapify(self._heap)
 
     def shown(self) -> list[Line]:
@@ -181,30 +165,32 @@ class _Choice:
         """Add the best lines that fit into some room, and return whether there are any."""
         had, rest = len(self.steps), []
         while self._heap and room >= _ENOUGH:
-            before, _, whole, offer = entry = heapq.heappop(self._heap)
-            line, at = self.lines[offer.at], offer.at
-            if not whole:
-                if line.kind == "path" and all(word in self._words for word in offer.words):
-                    continue  # It stands in another line.
-                now = offer.density(self._words, self._names)
-                if now < -before * _SAME:
-                    heapq.heappush(self._heap, (-now, -at, whole, offer))
-                    continue
-            if offer.cost + _ITEM > room:
+            before, _, offer = entry = heapq.heappop(self._heap)
+            at, cost = offer.at, offer.cost + _ITEM
+            if self.lines[at].kind == "path" and all(word in self._words for word in offer.words):
+                continue  # It stands in another line.
+            now = offer.density(self._words, self._names)
+            if now < -before * _SAME:
+                heapq.heappush(self._heap, (-now, -at, offer))
+            elif cost > room:
                 rest.append(entry)
-                continue
-            room -= offer.cost + _ITEM
-            self.steps.append(_Step(at, self._chosen.get(at), offer.cost + _ITEM))
-            self._chosen[at] = line if whole else self._short[at]
-            self._words.update([*offer.words])  # Each once; a mapping would be added by its values.
-            self._names.update(offer.names)
-            if len(line.outcome) > len(self._short[at].outcome) and not whole:
-                more = self.meter.load(line.whole) - offer.cost
-                rest_of = offer._replace(cost=more, words={}, names={})
-                heapq.heappush(self._heap, (-offer.outcome, -at, True, rest_of))
+            else:
+                room -= cost
+                self._add(offer, cost)
         self._heap += rest
         heapq.heapify(self._heap)
         return len(self.steps) > had
+
+    def _add(self, offer: _Offer, cost: int) -> None:
+        at = offer.at
+        line, short = self.lines[at], self._short[at]
+        self.steps.append(_Step(at, self._chosen.get(at), cost))
+        self._chosen[at] = line if offer.whole else short
+        self._words.update([*offer.words])  # Each once; a mapping would be added by its values.
+        self._names.update(offer.names)
+        if not offer.whole and len(line.outcome) > len(short.outcome):
+            more = self.meter.load(line.whole) - offer.cost
+            heapq.heappush(self._heap, (0.0, -at, _Offer(at, more, 0.0, {}, {}, whole=True)))
 
     def give_way(self, over: int) -> None:
         """Take back the lines that were added last, until they free some tokens."""
