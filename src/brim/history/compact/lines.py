@@ -6,6 +6,7 @@ Lines are verbatim, after secrets have been removed.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -59,6 +60,8 @@ _SIGNS = 0.3
 """The share of digits and ASCII signs in a sentence above which it is code or a table."""
 _COVERED = 0.6
 """The share of the words of a sentence that another text must have to say the same."""
+_REPORTS = 300
+"""Reports after a task that may complete it: comparing it with all would take a power of their number."""
 _CALL = 160
 """Characters of a call, and of each of its values before a mark replaces it."""
 _OUTCOME = 800
@@ -208,7 +211,7 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
         command = None
         if message.role == "assistant" and not message.calls and (last := _command(words)):
             command = len(found)
-            found.append(_call(_one_line(redact(last), _CALL), at))
+            found.append(_call(one_line(redact(last), _CALL), at))
         for piece in message.pieces:
             if piece.kind == "call":
                 open_calls[piece.id] = len(found)
@@ -243,8 +246,7 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         found = [_line(role, each, at) for each in ends if each and len(each) <= _LONGEST]
     else:
         prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
-        spoken = [each for each in sentences(prose) if _is_prose(role, each)]
-        found = [_line(role, each, at) for each in spoken]
+        found = [line for each in sentences(prose) if _is_prose(line := _line(role, each, at))]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
     return [*found, *_paths(role, safe, at)]
 
@@ -278,8 +280,7 @@ def once(lines: Iterable[Line]) -> list[Line]:
 
 def unfinished(lines: Iterable[Line]) -> list[Line]:
     """Return lines without the tasks that a later report completes: it has most of their words."""
-    left: list[Line] = []
-    reports: list[set[str]] = []
+    left, reports = list[Line](), deque[set[str]](maxlen=_REPORTS)
     for line in reversed([*lines]):
         words = set(terms(line.text)) if line.kind in ("todo", "done") else set()
         if line.kind == "done":
@@ -296,23 +297,17 @@ def is_covered(words: Set[str], others: Set[str]) -> bool:
 
 
 def _line(role: str, text: str, at: int) -> Line:
-    return Line(role=role, kind=_kind(role, text), text=text, at=at)
+    printed = "error" if role == "tool" and reports_failure(text) else "printed"
+    return Line(role=role, kind=printed if role == "tool" else sentence_kind(role, text), text=text, at=at)
 
 
-def _kind(role: str, sentence: str) -> str:
-    """Return the kind of a sentence."""
-    if role == "tool":
-        return "error" if reports_failure(sentence) else "printed"
-    return sentence_kind(role, sentence)
-
-
-def _is_prose(role: str, sentence: str) -> bool:
+def _is_prose(line: Line) -> bool:
     """Return whether a sentence is prose that says something, not code, a name or "Go on."."""
-    if _kind(role, sentence) not in ("told", "said"):
+    if line.kind not in ("told", "said"):
         return True
-    found, least = {*terms(sentence)} - IDLE, 1 if role == "user" else 2
+    found, least = {*terms(line.text)} - IDLE, 1 if line.role == "user" else 2
     says = len(found) >= least and not all(map(str.isdigit, found))
-    return says and len(_SIGN.findall(sentence)) <= len(sentence) * _SIGNS
+    return says and len(_SIGN.findall(line.text)) <= len(line.text) * _SIGNS
 
 
 def _paths(role: str, text: str, at: int) -> list[Line]:
@@ -326,9 +321,8 @@ def _call(text: str, at: int) -> Line:
 
 
 def _called(name: str, arguments: str) -> str:
-    text = arguments[:_MOST_TEXT]
-    text = brief_arguments(text, _CALL)
-    return _one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
+    text = brief_arguments(arguments[:_MOST_TEXT], _CALL)
+    return one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 
 
 def _command(text: str) -> str:
@@ -340,10 +334,10 @@ def _command(text: str) -> str:
 def _outcome(text: str) -> str:
     """Return the most important lines of a result in one line."""
     safe = clipped(redact(text), 2 * _MOST_TEXT)
-    return _one_line(shortened(safe, _OUTCOME, meter("chars"), "shape"), _OUTCOME)
+    return one_line(shortened(safe, _OUTCOME, meter("chars"), "shape"), _OUTCOME)
 
 
-def _one_line(text: str, most: int) -> str:
+def one_line(text: str, most: int) -> str:
     """Return a text in one line, or its first words if it is longer than `most`."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 2].rpartition(' ')[0] or line[: most - 2]} …"

@@ -140,17 +140,6 @@ def checked(plan: SummarySource, reply_text: str) -> str:
     if not isinstance(reply_text, str):
         raise InvalidType("reply_text", reply_text, "a string")
     text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
-    _check(plan, text)
-    return text
-
-
-def _check(plan: SummarySource, text: str) -> None:
-    """Check that an answer can be a summary.
-
-    Raises:
-        ModelError: it cannot.
-        NoProgress: it is too long.
-    """
     if not text:
         raise ModelError("the model's summary is empty")
     if len(text) <= _REFUSAL_LENGTH and _REFUSAL.match(text):
@@ -171,6 +160,7 @@ def _check(plan: SummarySource, text: str) -> None:
             f"{len(unknown)} of the {len(words)} words in the model's summary do not occur in what it read",
             excerpt=", ".join(unknown)[:_EXCERPT],
         )
+    return text
 
 
 def _messages(task: str, text: str) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from brim.amounts import units
 from brim.history.compact.extract import extract
-from brim.history.compact.lines import Line, Said, once, read_text, unfinished
+from brim.history.compact.lines import Line, Said, once, one_line, read_text, unfinished
 from brim.history.compact.secrets import redact
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
@@ -117,7 +117,7 @@ def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
     Each message has a line: its handle, its role, and how it begins. A text has a bounded number of lines and begins
     with the handle of the one before it; the first begins with `link`, the handle of the last index, if there is one.
     """
-    lines = [f"{one.handle} {one.role}: {_start(one.text)}" for one in messages]
+    lines = [f"{one.handle} {one.role}: {one_line(redact(one.text), _EXCERPT)}" for one in messages]
     texts: dict[str, str] = {}
     for at in range(0, max(1, len(lines)), _INDEX_LINES):
         rows = lines[at : at + _INDEX_LINES]
@@ -125,7 +125,3 @@ def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
         link = handle(text)
         texts[link] = text
     return link, texts
-
-
-def _start(text: str) -> str:
-    return " ".join(redact(text)[: 4 * _EXCERPT].split())[:_EXCERPT]
