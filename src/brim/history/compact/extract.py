@@ -32,7 +32,7 @@ _ENOUGH = 5
 _OUTCOME = 96
 """Characters of a call's outcome that are chosen with the call; all of it is offered once the call is chosen."""
 _SAME = 0.9
-"""Worth that has fallen less than this is the same, so that no line is looked at again for each that is chosen."""
+"""Worth of at least this share of what it was is unchanged: not every line is examined again for each chosen one."""
 _ROUNDS = 6
 """How often lines are added at most: their sizes are estimates until they are written and counted."""
 _GAP = " … "
