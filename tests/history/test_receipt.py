@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 import brim
+from brim.errors import InvalidType
 from brim.receipts.receipt import Receipt
 from brim.receipts.schema import schema
 from brim.testing import CharMeter, PieceMeter
@@ -165,6 +166,16 @@ def test_a_receipt_can_be_read_whatever_fields_nobody_knows(message):
     assert fitted.messages[0] is message
     assert len(fitted.receipt.parts) == 2
     assert Receipt.from_json(fitted.receipt.to_json()) == fitted.receipt
+
+
+def test_a_number_that_nobody_could_send_is_refused_as_invalid():
+    """ "ValueError: Exceeds the limit (4300 digits) for integer string conversion" """
+    talk = [user("task")]
+    for at in range(6):
+        talk += [says({**thinking(), "signature": 10**5_000 + at}, text("word " * 200)), user("Go on.")]
+    fitted = brim.fit_messages(talk, 600, model="claude-sonnet-4-5")
+    with pytest.raises(InvalidType, match="messages must be JSON"):
+        fitted.receipt  # noqa: B018
 
 
 # --- JSON

@@ -53,9 +53,10 @@ def test_a_file_that_is_read_again_is_charged_to_the_cut_that_took_it(log):
     engine.close()
 
 
-def test_arguments_may_be_written_in_another_order():
-    call = {"name": "read", "arguments": '{"b": 1,  "a": 2}'}
-    again = {"name": "read", "arguments": '{"a":2,"b":1}'}
+@pytest.mark.parametrize("number", ["2", "2" * 5_000], ids=["a digit", "5,000 digits"])
+def test_arguments_may_be_written_in_another_order(number):
+    call = {"name": "read", "arguments": '{"b": 1,  "a": ' + number + "}"}
+    again = {"name": "read", "arguments": '{"a":' + number + ',"b":1}'}
     session = brim.Session(2_000, meter="o200k_base")
     session.add({"role": "user", "content": "Fix the bug."})
     for at, each in enumerate([call, *({"name": "read", "arguments": str(n)} for n in range(5)), again]):

@@ -61,12 +61,8 @@ class NameIndex(MessageIndex):
             for name, start in names_in(piece.text[: body(piece.text)]):
                 known = self._uses.pop(name, None)
                 use = self._uses[name] = known or NameUse(of_name(name), first=position)
-                if use.position != position:
-                    use.messages += 1
-                    use.agent += own
-                    use.results += result
-                    use.own = position if own else use.own
-                use.position, use.piece, use.start = position, at, start
+                use.add(position, own=own, result=result)
+                use.piece, use.start = at, start
 
 
 def names_in(text: str) -> list[tuple[str, int]]:

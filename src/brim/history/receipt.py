@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from brim.amounts import counted
+from brim.errors import InvalidType
 from brim.history.compact.mark import Summary, piece_of, read
 from brim.history.history_fit import HistoryFit
 from brim.history.note import truncation
@@ -298,8 +299,15 @@ class HistoryRecord:
 
 
 def written(value: Any) -> str:
-    """Return a value as JSON for its handle; other objects are written as text."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_plainly, skipkeys=True)
+    """Return a value as JSON for its handle; other objects are written as text.
+
+    Raises:
+        InvalidType: nobody could send it: a number has thousands of digits, in a field that is not read.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_plainly, skipkeys=True)
+    except (ValueError, RecursionError) as error:
+        raise InvalidType("messages", value, f"JSON ({error})") from error
 
 
 def _plainly(value: Any) -> Any:

@@ -77,7 +77,7 @@ def _outputs(message: Message) -> list[tuple[Piece, str]]:
 
 def _key(call: Piece) -> str:
     """Return the name and the arguments of a call, regardless of white space and the order of keys."""
-    try:
-        return json.dumps([call.name, json.loads(call.text or "{}")], sort_keys=True)
+    try:  # A whole number of any length is compared by its digits.
+        return json.dumps([call.name, json.loads(call.text or "{}", parse_int=str)], sort_keys=True)
     except (ValueError, RecursionError):
         return f"{call.name} {call.text}"

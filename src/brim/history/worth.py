@@ -36,6 +36,15 @@ class NameUse:
     """The index of the text among the pieces of that message."""
     start: int = 0
 
+    def add(self, position: int, *, own: bool, result: bool) -> None:
+        """Count a use in a message of the agent, in a result, or in another message."""
+        if self.position != position:
+            self.messages += 1
+            self.agent += own
+            self.results += result
+            self.own = position if own else self.own
+        self.position = position
+
 
 NAME = 80.0
 """Worth of a name that the next message needs."""

@@ -7,12 +7,14 @@ line that did not fit can return later. A model's summary may come before the li
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType
+from brim.history.compact.extract import extract, ranked
 from brim.history.compact.lines import (
     HEADINGS,
     Line,
@@ -24,7 +26,6 @@ from brim.history.compact.lines import (
     said_in,
     unfinished,
 )
-from brim.history.compact.picker import best_first, paths_first, pick
 from brim.history.compact.secrets import redact
 from brim.history.turns import Turns
 from brim.meter import meter as metered
@@ -36,10 +37,8 @@ CONTINUATION_MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
 AS_ABOVE = "as above"
 """Replaces the goal if the prompt already shows it."""
-MOST = {"call": 200, "path": 300}
-"""The newest calls and the most important paths that are kept."""
-MOST_SENTENCES = 500
-"""The most important sentences that are kept."""
+MOST = 300
+"""Lines of each kind that are kept."""
 _GOAL_SHARE = 3
 """The goal takes at most a third of the limit."""
 _SUMMARY_SHARE = 2
@@ -112,7 +111,7 @@ class Continuation:
             goal = truncator("ends").truncate(goal, most, meter).text
         summary = shortened(self.summary, limit // _SUMMARY_SHARE, meter) if self.summary else ""
         known = f"{above}\n{goal}\n{summary}\n"
-        return pick(self.lines, limit, meter, lambda lines: self._written(goal, summary, lines), known)
+        return extract(self.lines, limit, meter, lambda lines: self._written(goal, summary, lines), known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""
@@ -139,9 +138,9 @@ class Continuation:
                 rows.append(f"{heading}: {'; '.join(found)}")
             elif found:
                 rows += [f"{heading}:", *(f"- {text}" for text in found)]
-            known = len(self.texts(kind)) if found and kind in _MARKED else 0
+            known = len(self.texts(kind)) if kind in _MARKED else 0
             if known > len(found):
-                more = "more than " if known >= MOST.get(kind, MOST_SENTENCES) else ""
+                more = "more than " if known >= MOST else ""
                 rows.append(f"[{more}{known - len(found):,} {_MARKED[kind]} omitted]")
         return "\n".join(rows)
 
@@ -213,11 +212,13 @@ def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
 
 
 def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
-    """Return old and new lines, the most important of each kind, without finished tasks and repetitions."""
+    """Return old and new lines, those of each kind that are worth most, without finished tasks and repetitions."""
     left = unfinished(once([*(line for line in old if line.kind != "question"), *new]))
-    calls = [line for line in reversed(left) if line.kind == "call"]
-    kept = [*calls[: MOST["call"]], *paths_first(left)[: MOST["path"]], *best_first(left)[:MOST_SENTENCES]]
-    stays = {id(line) for line in kept}
+    kinds, stays = Counter[str](), set[int]()
+    for line in ranked(left):
+        kinds[line.kind] += 1
+        if kinds[line.kind] <= MOST:
+            stays.add(id(line))
     return [line for line in left if id(line) in stays]
 
 

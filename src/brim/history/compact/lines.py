@@ -6,6 +6,7 @@ Lines are verbatim, after secrets have been removed.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
@@ -55,12 +56,12 @@ _MOST_TEXT = 40_000
 """Characters of a message that are read; of a longer one, the start and the end."""
 _MOST_PATHS = 20
 """Paths of one message; a listing has thousands."""
-_PLAIN_WORDS = 3
-"""The least plain words of a sentence of a model; a person may say no more than "Vegetarian."."""
-_PROSE = 0.6
-"""The least share of plain words in a sentence; with fewer it is code or a table."""
+_SIGNS = 0.3
+"""The share of digits and ASCII signs in a sentence above which it is code or a table."""
 _COVERED = 0.6
 """The share of the words of a sentence that another text must have to say the same."""
+_REPORTS = 300
+"""Reports after a task that may complete it: comparing it with all would take a power of their number."""
 _CALL = 160
 """Characters of a call, and of each of its values before a mark replaces it."""
 _OUTCOME = 800
@@ -69,11 +70,7 @@ _OUTCOME = 800
 _SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
 """The end of a sentence; a small letter after the stop means that it was an abbreviation."""
 _BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
-_UNSPACED = re.compile(
-    r"[\u0e01-\u0edf\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]+"
-)
-"""Characters of scripts without spaces, and of Korean; each counts as a word."""
-_PLAIN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*[.,;:!?…。！？]*\Z")
+_SIGN = re.compile(r"[!-@\[-`{-~]")
 _FILE = (
     r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
     r"|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|csv|tsv|log|db|sqlite|parquet|png|jpg|svg|pdf|ipynb|proto|tf"
@@ -214,7 +211,7 @@ def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> 
         command = None
         if message.role == "assistant" and not message.calls and (last := _command(words)):
             command = len(found)
-            found.append(_call(_one_line(redact(last), _CALL), at))
+            found.append(_call(one_line(redact(last), _CALL), at))
         for piece in message.pieces:
             if piece.kind == "call":
                 open_calls[piece.id] = len(found)
@@ -249,8 +246,7 @@ def read_text(role: str, text: str, at: int = 0) -> list[Line]:
         found = [_line(role, each, at) for each in ends if each and len(each) <= _LONGEST]
     else:
         prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
-        spoken = [each for each in sentences(prose) if _is_prose(role, each)]
-        found = [_line(role, each, at) for each in spoken]
+        found = [line for each in sentences(prose) if _is_prose(line := _line(role, each, at))]
         found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
     return [*found, *_paths(role, safe, at)]
 
@@ -284,8 +280,7 @@ def once(lines: Iterable[Line]) -> list[Line]:
 
 def unfinished(lines: Iterable[Line]) -> list[Line]:
     """Return lines without the tasks that a later report completes: it has most of their words."""
-    left: list[Line] = []
-    reports: list[set[str]] = []
+    left, reports = list[Line](), deque[set[str]](maxlen=_REPORTS)
     for line in reversed([*lines]):
         words = set(terms(line.text)) if line.kind in ("todo", "done") else set()
         if line.kind == "done":
@@ -302,27 +297,17 @@ def is_covered(words: Set[str], others: Set[str]) -> bool:
 
 
 def _line(role: str, text: str, at: int) -> Line:
-    return Line(role=role, kind=_kind(role, text), text=text, at=at)
+    printed = "error" if role == "tool" and reports_failure(text) else "printed"
+    return Line(role=role, kind=printed if role == "tool" else sentence_kind(role, text), text=text, at=at)
 
 
-def _kind(role: str, sentence: str) -> str:
-    """Return the kind of a sentence."""
-    if role == "tool":
-        return "error" if reports_failure(sentence) else "printed"
-    return sentence_kind(role, sentence)
-
-
-def _is_prose(role: str, sentence: str) -> bool:
+def _is_prose(line: Line) -> bool:
     """Return whether a sentence is prose that says something, not code, a name or "Go on."."""
-    if _kind(role, sentence) not in ("told", "said"):
+    if line.kind not in ("told", "said"):
         return True
-    unspaced = sum(map(len, _UNSPACED.findall(sentence)))
-    words = [word for word in sentence.split() if not _UNSPACED.search(word)]
-    plain = sum(_PLAIN.match(word) is not None for word in words) + unspaced
-    found = {*terms(sentence)} - IDLE
-    if role == "user":
-        return plain >= (len(words) + unspaced) * _PROSE and not all(map(str.isdigit, found))
-    return plain >= max(_PLAIN_WORDS, (len(words) + unspaced) * _PROSE) and len(found) > 1
+    found, least = {*terms(line.text)} - IDLE, 1 if line.role == "user" else 2
+    says = len(found) >= least and not all(map(str.isdigit, found))
+    return says and len(_SIGN.findall(line.text)) <= len(line.text) * _SIGNS
 
 
 def _paths(role: str, text: str, at: int) -> list[Line]:
@@ -336,9 +321,8 @@ def _call(text: str, at: int) -> Line:
 
 
 def _called(name: str, arguments: str) -> str:
-    text = arguments[:_MOST_TEXT]
-    text = brief_arguments(text, _CALL)
-    return _one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
+    text = brief_arguments(arguments[:_MOST_TEXT], _CALL)
+    return one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
 
 
 def _command(text: str) -> str:
@@ -350,10 +334,10 @@ def _command(text: str) -> str:
 def _outcome(text: str) -> str:
     """Return the most important lines of a result in one line."""
     safe = clipped(redact(text), 2 * _MOST_TEXT)
-    return _one_line(shortened(safe, _OUTCOME, meter("chars"), "shape"), _OUTCOME)
+    return one_line(shortened(safe, _OUTCOME, meter("chars"), "shape"), _OUTCOME)
 
 
-def _one_line(text: str, most: int) -> str:
+def one_line(text: str, most: int) -> str:
     """Return a text in one line, or its first words if it is longer than `most`."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 2].rpartition(' ')[0] or line[: most - 2]} …"

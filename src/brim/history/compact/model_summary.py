@@ -11,8 +11,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
+from brim.history.compact.extract import extract
 from brim.history.compact.lines import Line, Said, is_covered, once
-from brim.history.compact.picker import pick
 from brim.history.compact.plan import CompactionPlan
 from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, read_back, summary_input
@@ -115,7 +115,7 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     words = {*terms(text)}
     needed = [line for line in once([*read_back(plan.previous), *plan.lines()]) if _is_missing(line, text, words)]
     room = max(int(limit * _ADDED), limit - meter.load(f"{text}\n") - 1)
-    added = pick(needed, room, meter, as_talk, text, people=1.0)
+    added = extract(needed, room, meter, as_talk, text)
     if not added:
         return shortened(text, limit, meter)
     room = limit - meter.load(f"\n{added}") - 1
@@ -140,17 +140,6 @@ def checked(plan: SummarySource, reply_text: str) -> str:
     if not isinstance(reply_text, str):
         raise InvalidType("reply_text", reply_text, "a string")
     text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
-    _check(plan, text)
-    return text
-
-
-def _check(plan: SummarySource, text: str) -> None:
-    """Check that an answer can be a summary.
-
-    Raises:
-        ModelError: it cannot.
-        NoProgress: it is too long.
-    """
     if not text:
         raise ModelError("the model's summary is empty")
     if len(text) <= _REFUSAL_LENGTH and _REFUSAL.match(text):
@@ -171,6 +160,7 @@ def _check(plan: SummarySource, text: str) -> None:
             f"{len(unknown)} of the {len(words)} words in the model's summary do not occur in what it read",
             excerpt=", ".join(unknown)[:_EXCERPT],
         )
+    return text
 
 
 def _messages(task: str, text: str) -> list[dict[str, str]]:

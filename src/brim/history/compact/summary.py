@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from brim.amounts import units
-from brim.history.compact.lines import Line, Said, once, read_text, unfinished
-from brim.history.compact.picker import level_of, pick
+from brim.history.compact.extract import extract
+from brim.history.compact.lines import Line, Said, once, one_line, read_text, unfinished
 from brim.history.compact.secrets import redact
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
@@ -56,7 +56,7 @@ def condensed(lines: Iterable[Line], limit: int, meter: BaseMeter, previous: str
     before = (replace(line, at=line.at - len(previous)) for line in read_back(previous))
     # Paths are in the lines that name them.
     known = [line for line in once([*before, *lines]) if line.kind != "path"]
-    return pick(unfinished(known), limit, meter, as_talk)
+    return extract(unfinished(known), limit, meter, as_talk)
 
 
 def as_talk(lines: Sequence[Line]) -> str:
@@ -97,14 +97,15 @@ def summary_input(messages: Sequence[Said], previous: str, limit: int, meter: Ba
     if meter.load(whole) <= limit:
         return whole
     sizes = [meter.load(text) + joint for text in texts]
-    level = level_of(sizes, limit)
+    level = limit
     while level >= _LEAST_TEXT:
-        cut = _JOIN.join(
-            text if size <= level else shortened(text, level - joint, meter, "shape")
-            for text, size in zip(texts, sizes, strict=True)
-        )
-        if meter.load(cut) <= limit:
-            return cut
+        if sum(min(size, level) for size in sizes) <= limit:
+            cut = _JOIN.join(
+                text if size <= level else shortened(text, level - joint, meter, "shape")
+                for text, size in zip(texts, sizes, strict=True)
+            )
+            if meter.load(cut) <= limit:
+                return cut
         level -= 1 + level // 20
     lines = (line for at, one in enumerate(messages) for line in read_text(one.role, one.text, at))
     return condensed(lines, limit, meter, previous)
@@ -116,7 +117,7 @@ def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
     Each message has a line: its handle, its role, and how it begins. A text has a bounded number of lines and begins
     with the handle of the one before it; the first begins with `link`, the handle of the last index, if there is one.
     """
-    lines = [f"{one.handle} {one.role}: {_start(one.text)}" for one in messages]
+    lines = [f"{one.handle} {one.role}: {one_line(redact(one.text), _EXCERPT)}" for one in messages]
     texts: dict[str, str] = {}
     for at in range(0, max(1, len(lines)), _INDEX_LINES):
         rows = lines[at : at + _INDEX_LINES]
@@ -124,7 +125,3 @@ def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
         link = handle(text)
         texts[link] = text
     return link, texts
-
-
-def _start(text: str) -> str:
-    return " ".join(redact(text)[: 4 * _EXCERPT].split())[:_EXCERPT]
