@@ -41,7 +41,7 @@ def test_a_lost_error_is_pinned_by_a_new_settings_file_and_the_undo_removes_it(w
     assert ERROR.startswith(told["text"])
     assert 40 < len(told["text"]) <= 80
     assert json.loads(told["value"]) == [told["text"]]
-    assert "2 of 26" in told["would"]  # The summary has it too.
+    assert "1 of 26" in told["would"]
     plan = ask(workspace, "plan", key=told["key"], value=told["value"])
     assert plan["path"] == str(tmp_path / "brim.yaml")
     assert f'+  pin: ["{told["text"]}"]' in plan["diff"]

@@ -19,6 +19,7 @@ from brim.history.names import names_in
 from brim.history.worth import NAME, NameUse, chance, of_name, rate
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
+from brim.truncate.failure import reports_failure
 
 _KINDS = {"told": "said", "call": "call", "error": "fails", "printed": "end", "path": "output"}
 """The kinds of items in the table of worth, by those of lines; other lines are the agent's `own` words."""
@@ -95,7 +96,8 @@ class _Offer(NamedTuple):
 
 def _offers(lines: Sequence[Line], costs: Iterable[int]) -> list[_Offer]:
     """Return an offer for each line."""
-    words = [{word for word in terms(line.text) if word not in IDLE and not word.isdigit()} for line in lines]
+    said = [f"{line.text} {line.outcome}" if reports_failure(line.outcome) else line.text for line in lines]
+    words = [{word for word in terms(text) if word not in IDLE and not word.isdigit()} for text in said]
     common = Counter(word for each in words for word in each)
     told = {word: 1 + math.log10(len(lines) / number) for word, number in common.items()}
     named, offers = _name_worths(lines), list[_Offer]()
