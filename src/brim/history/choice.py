@@ -27,7 +27,7 @@ _GAP = 6
 """Tokens of the mark between two lines that stay."""
 _ENOUGH = 5
 """Tokens below which nothing more is added."""
-_NAMES = 2_000
+_NAMES = 1_000
 """The newest names that one choice looks at."""
 _WORDS_OF_PEOPLE = ("said", "question")
 """The kinds of items that are a person's words."""
@@ -153,6 +153,8 @@ class Choice:
     """The pieces of which a mark says that they stand again later."""
     _short: list[_Offer] = field(init=False, default_factory=list)
     """Texts of which only a part had room."""
+    _unread_tiers: list[Tier] = field(init=False, default_factory=list)
+    """What the tokens of the newest turn are worth."""
     _unread: bool = field(init=False, default=False)
     """Whether something is left out that the agent has not read yet."""
     _steps: list[_Step] = field(init=False, default_factory=list)
@@ -175,6 +177,7 @@ class Choice:
         self.left = self.room - sum(self._used.values())
         if self.left < 0:
             return
+        self._unread_tiers = tiers("unread", 0, self.room, self.turns.tokens(1), unread=True)
         self._look_for_names()
         newest = len(self.turns.starts) - 1
         for turn in self.must:
@@ -204,7 +207,10 @@ class Choice:
         )  # A receipt may keep this for long.
 
     def _speaks(self, turn: int) -> bool:
-        return any(block.kind == "said" for at in self.turns.members(turn) for block in self.items.layout(at).blocks)
+        """Return whether a person says something in a turn, and not only asks."""
+        turns = self.turns
+        said = (at for at in turns.members(turn) if turns.messages[at].role == "user" or turns.answers)
+        return any(block.kind == "said" for at in said for block in self.items.layout(at).blocks)
 
     # What is offered.
 
@@ -466,13 +472,13 @@ class Choice:
         size = self.turns.chat.text(parts.part(offer.part))
         base = 0.0
         if turn in self.must and turn == len(self.turns.starts) - 1:
-            first, rest = tiers("unread", 0, self.room, 1, unread=True)
+            first, rest = self._unread_tiers
             base = first.worth if self._used[turn] < (first.most or 0) else rest.worth
         density = base + (offer.worth + self._fresh(offer.names)) / (size + _GAP)
         if density < offer.density * _SAME:
             self._push(offer._replace(density=density))  # Others show its names by now.
             return
-        chosen = {part for part in shown if part >= 0}
+        chosen = shown if isinstance(shown, set) else set()
         near = (offer.part - 1 in chosen) + (offer.part + 1 in chosen)
         gaps = 1 - near if chosen else (offer.part > 0) + (offer.part < len(parts) - 1)
         cost = size + gaps * _GAP - (0 if chosen else self._costs[place])
@@ -480,7 +486,8 @@ class Choice:
             cost = self.turns.chat.text(parts.show({*chosen, offer.part})) - self._costs[place]
         if cost > self._room_of(turn):
             return
-        self._show(offer, {*chosen, offer.part}, self._costs[place] + cost)
+        self._show(offer, chosen or {offer.part}, self._costs[place] + cost)
+        chosen.add(offer.part)
         self._seen.update(name for name, _ in names_in(parts.part(offer.part)))
 
     def _take_rest(self, offer: _Offer) -> None:
@@ -517,7 +524,7 @@ class Choice:
         assert place is not None
         shown = self._shown[place[0]][place[1]]
         parts, count = self.rendering.parts(*place), self.turns.chat.text
-        chosen = {part for part in shown or () if part >= 0}
+        chosen = {*shown} if isinstance(shown, set) else set[int]()
         mark = min(block.mark, self.turns.tokens(MARK))
         cost, before = (self._costs[place] if chosen else mark) + _GAP, len(chosen)
         for part in _order(parts, head=block.kind in ("value", "call")):
@@ -627,6 +634,8 @@ class Choice:
             self._forget(step.turn)
         else:
             at, i = step.place
+            if isinstance(step.before, set) and step.before is self._shown[at][i]:
+                step.before.discard(offer.part)  # A line was added to others.
             self._shown[at][i] = step.before
             self._costs[at, i] -= step.cost
             self._used[step.turn] -= step.cost

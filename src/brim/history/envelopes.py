@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from brim.meter.memo import Memo
+
 Voice = Literal["person", "agent", "program"]
 """Who wrote the text in an envelope: a person, a subagent, or a program."""
 
@@ -82,8 +84,20 @@ class Enveloped(NamedTuple):
     voice: Voice
 
 
+_FOUND: Memo[list[Enveloped]] = Memo()
+"""The envelopes of texts: each text is asked for several times."""
+
+
 def enveloped(text: str) -> list[Enveloped]:
     """Return the envelopes of a text in order, nested ones of another kind too."""
+    found = _FOUND.get(text)
+    if found is None:
+        found = _enveloped(text)
+        _FOUND.put(text, found)
+    return found
+
+
+def _enveloped(text: str) -> list[Enveloped]:
     found = list[Enveloped]()
     for voice, opening, closings in ENVELOPES:
         start, own, ends = text.find(opening), f"</{opening[1:]}", dict.fromkeys(closings, -1)

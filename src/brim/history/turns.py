@@ -551,9 +551,12 @@ class Turns:
 class MessageIndex:
     """An index of the messages: each is read once, and all are read again if positions have changed."""
 
+    _block: int | None = None
+    """An index of the newest messages alone begins at a multiple of so many, and has at least so many."""
+
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._order, self._read = turns.order, 0
+        self._order, self._first, self._read = turns.order, 0, 0
         self._forget()
 
     def _forget(self) -> None:
@@ -566,9 +569,10 @@ class MessageIndex:
 
     def keep_up(self) -> None:
         """Read new messages."""
-        turns = self._turns
-        if self._order != turns.order:
-            self._order, self._read = turns.order, 0
+        turns, block = self._turns, self._block
+        first = 0 if block is None else max(0, len(turns) // block - 1) * block
+        if (self._order, self._first) != (turns.order, first):
+            self._order, self._first, self._read = turns.order, first, first
             self._forget()
         for position in range(self._read, len(turns)):
             self._add(position, turns.messages[position])
