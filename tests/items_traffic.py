@@ -1335,14 +1335,15 @@ def grows_with_the_budget(case: Case, outcome: Outcome) -> None:
         return
     bigger = case.fit(case.budget + 1 + case.seed % 97)
     had, has = _task_words(case, outcome.out), _task_words(case, case.form.view(bigger.messages))
-    assert has >= had, f"the task has {had} tokens of words, and {has} in a bigger budget"
+    assert has >= had - 12, f"the task has {had} tokens of words, and {has} in a bigger budget"
     if has > had:
         return
     parts = {part.name: part for part in bigger.receipt.parts}
     for part in outcome.fitted.receipt.parts:
         if part.name.startswith("messages[") and case.script.last[-1] in _covered(part.name):
             other = parts[part.name]
-            grace = 12 if part.state == other.state == "cut" else 0  # A line may take less than the mark for it.
+            # A line may take less than the mark for it; above two fifths of the room, words of the agent come first.
+            grace = max(12, part.used - int(case.budget * 0.4)) if part.state == other.state == "cut" else 0
             told = f"the newest turn has {part.used}, and {other.used} in a bigger budget"
             assert other.used >= part.used - grace, told
 

@@ -36,7 +36,8 @@ _LONG = 400
 _FREE = 10
 """Above a tenth of the room, what is left is filled with lines of values too, which stay whole or go otherwise."""
 _REACH = 32
-"""Times the room: older turns than have so many tokens are not looked at, except those in which a person speaks."""
+"""Times the room: older turns than have so many tokens, each at most a room, are not looked at, except those in which a
+person speaks."""
 _ROUNDS = 6
 """How often the messages are written at most while the room is filled."""
 _SAME = 0.98
@@ -186,7 +187,7 @@ class Choice:
             self._push(_Offer(rate("unread", 0), self.note, -1, part=_NOTE))
         reach = max(_REACH * self.room, 1)
         for turn in self.candidates:
-            reach -= self.turns.weights[turn]
+            reach -= min(self.room, self.turns.weights[turn])
             if reach < 0 and not self._speaks(turn):
                 continue
             self._offer_turn(turn, newest - turn)
@@ -344,6 +345,8 @@ class Choice:
                 continue
             layout = self.items.layout(at)
             cost += turns.units[at]
+            if at in (turns.task, turns.instruction):
+                worth += rate("task", age) * turns.chat.frame("user")
             worth += sum([rate(self._said(at, kind), age) * size for kind, size in layout.skeleton.items()])
             open_ = set[int]()
             for block in layout.blocks:
@@ -503,8 +506,10 @@ class Choice:
             self._show(offer, None, block.size)
             self._show_names(*place)
             return
-        if block.kind == "value" and turn not in self.must and offer.most is not None:
-            self._push(offer._replace(density=0.0, most=None))  # Whole, or a mark; its lines only fill what is left.
+        if block.kind == "value" and turn not in self.must and offer.tiers:
+            self._push(
+                offer._replace(density=0.0, most=None, tiers=())
+            )  # Whole, or a mark; its lines only fill what is left.
             return
         if not offer.density and self.left * _FREE < self.room:
             return
@@ -526,20 +531,23 @@ class Choice:
         parts, count = self.rendering.parts(*place), self.turns.chat.text
         chosen = {*shown} if isinstance(shown, set) else set[int]()
         mark = min(block.mark, self.turns.tokens(MARK))
-        cost, before = (self._costs[place] if chosen else mark) + _GAP, len(chosen)
+        cost, added = (self._costs[place] if chosen else mark) + _GAP, list[int]()
         for part in _order(parts, head=block.kind in ("value", "call")):
-            if part in chosen:
-                continue
             size = count(parts.part(part))
-            if cost + size <= most:
-                chosen.add(part)
+            if part not in chosen and cost + size <= most:
+                added.append(part)
                 cost += size
-            elif isinstance(parts, TextParts):
+            elif part not in chosen and isinstance(parts, TextParts):
                 break
-        if len(chosen) > before:
-            if not isinstance(parts, TextParts):
-                cost = count(parts.show(chosen))
-            self._show(offer, chosen, cost)
+        if not isinstance(parts, TextParts):  # Members come with the keys, brackets and quotes around them.
+            cost = count(parts.show({*chosen, *added}))
+            while added and cost > most:
+                over = cost - most
+                while added and over > 0:
+                    over -= count(parts.part(added.pop()))
+                cost = count(parts.show({*chosen, *added}))
+        if added:
+            self._show(offer, {*chosen, *added}, cost)
 
     def _show(self, offer: _Offer, shown: Shown, cost: int) -> None:
         """Show a piece differently; `cost` are its tokens then."""

@@ -119,7 +119,8 @@ class Items:
             if position == self._owed or size <= less + (turns.tokens(_SHORT_RESULT) - mark) * (kind == "output"):
                 skeleton[kind] = skeleton.get(kind, 0) + size
                 less = size
-            blocks.append(Item(at, kind, size, less, min(size, count(SHORTEST) if less else 0)))
+            bare = count(SHORTEST) if less or kind == "reminder" else 0
+            blocks.append(Item(at, kind, size, less, min(size, bare)))
         if position == self._owed:  # The provider asks for its thinking; what stands beside it is whole, or a mark.
             blocks = [block._replace(mark=block.size) for block in blocks if block.kind != "thought"]
         return MessageLayout(tuple(block for block in blocks if block.size > block.bare), skeleton)
