@@ -2,7 +2,7 @@
 
 A name is a path, an id or an identifier. An agent has to write it letter by letter, so it has to see it, in its line.
 Each message is read for names once, and a name that is used again moves to the end of the index, so a fit finds the
-newest names without looking at all of them. Names that only stand more than a thousand messages back are not looked for.
+newest names without looking at all of them. A name that stands only further back than a thousand messages is not found.
 """
 
 from __future__ import annotations
