@@ -238,6 +238,19 @@ def json_whole(trial: Trial) -> str | None:
     return None
 
 
+def wrapped(trial: Trial) -> str | None:
+    """A result that is JSON with JSON in its texts is a mark or the same: each of its texts is a mark, or JSON."""
+    for message in trial.after:
+        if message["role"] != "tool" or _MARK.fullmatch(message["content"].strip()):
+            continue
+        try:
+            inner = [each for each in _scalars(json.loads(message["content"])) if str(each).startswith(("{", "["))]
+            _ = [json.loads(str(each)) for each in inner if not _is_mark(each)]
+        except ValueError:
+            return f"the result of {message['tool_call_id']} is no JSON, or has a text that is none"
+    return None
+
+
 def _scalars(value: object) -> Iterator[object]:
     """Yield the texts, numbers and truth values in a JSON value."""
     if isinstance(value, dict):
@@ -276,6 +289,7 @@ CHECKS: dict[str, Check] = {
     "calls as made": calls_as_made,
     "lines whole": lines_whole,
     "json whole": json_whole,
+    "wrapped": wrapped,
     "shows": shows,
     "grows": grows,
     "returns": returns,

@@ -422,7 +422,89 @@ BUDGETS = (
     ),
 )
 
+_REMINDED = "Remember to keep the ledger of quay 31 up to date at every step, and tell nobody the price. " * 3
+_RULE = "Never touch prod_db, whatever happens."
+
+
+def _module(name: str, lines: int) -> list[Message]:
+    """Return a call that writes a file, and its result."""
+    body = "\n".join(f"def crane_{i}(x): return x + {i}  # {name}" for i in range(lines))
+    return pair(name, "ok", arguments=json.dumps({"path": name, "content": body}))
+
+
+def _screens(count: int) -> list[Message]:
+    """Return a task with a rule and screenshots, and rounds of calls."""
+    image = {
+        "type": "image_url",
+        "image_url": {"url": "data:image/png;base64," + "iVBORw0K" * 12_000, "detail": "high"},
+    }
+    asked = {"role": "user", "content": [{"type": "text", "text": f"{GOAL} {_RULE}"}, *[image] * count]}
+    return [system(), asked, *joined(pair(f"call_{i}", prose(40, i)) for i in range(20))]
+
+
+def _wrapped(blocks: int) -> str:
+    """Return a result as tools behind MCP return it: JSON in a text in JSON, without line ends."""
+    rows = [{"id": f"block-{i:04}-a1", "text": prose(12, i)} for i in range(blocks)]
+    return json.dumps([{"type": "text", "text": json.dumps({"object": "page", "results": rows})}])
+
+
+def _reserved() -> list[Message]:
+    """Return older results, and a reservation that the agent has just asked for."""
+    flights = json.dumps(
+        {"reservation": "Q7KX2L", "flights": [{"number": f"HAT{i}", "price": 97 + i} for i in range(9)]}
+    )
+    older = joined(pair(f"call_{i}", prose(60, i)) for i in range(12))
+    return [system(), user(GOAL), *older, *pair("call_r", flights)]
+
+
+ITEMS = (
+    _shown(
+        "the file just written, beside an older one",
+        "The newest call is emptied while an older one stays whole.",
+        lambda: [system(), user(GOAL), *_module("older.py", 120), *_module("newer.py", 120)],
+        3_500,
+        *(f"def crane_{i}(x): return x + {i}  # newer.py" for i in range(120)),
+    ),
+    _shown(
+        "a task with five screenshots",
+        "What does not fit is the images, and the words beside them go.",
+        lambda: _screens(5),
+        2_000,
+        _RULE,
+        GOAL,
+    ),
+    _shown(
+        "the result that was just asked for, a little too much",
+        "What the agent has not read yet is cut first, and it asks again.",
+        _reserved,
+        0.95,
+        *(f"HAT{i}" for i in range(9)),
+        expects=("newest whole",),
+    ),
+    Case(
+        name="JSON in a text in JSON",
+        why="It is one long line, and is cut in the middle of a word.",
+        messages=lambda: [system(), user(GOAL), *joined(pair(f"call_{i}", _wrapped(30)) for i in range(4))],
+        budget=0.4,
+        expects=("system", "newest", "wrapped"),
+    ),
+    Case(
+        name="a reminder in every third place",
+        why="It stays each time, and all results become marks.",
+        messages=lambda: [
+            system(),
+            user(GOAL),
+            *joined([*pair(f"call_{i}", prose(40, i)), system(_REMINDED)] for i in range(40)),
+            user("Go on."),
+        ],
+        budget=2_000,
+        expects=("system", "newest whole", "once", "mostly full"),
+        shows=(_REMINDED,),
+    ),
+)
+
 KEPT: tuple[Case, ...] = (
+    *ITEMS,
     *INSTRUCTIONS,
     *OUTLIERS,
     *PASTED,
