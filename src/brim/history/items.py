@@ -24,6 +24,8 @@ _SHORT_RESULT = 14
 """Tokens up to which a result belongs to the skeleton of its turn: a mark and a line would take as many."""
 _LONG_VALUE = 300
 """Tokens above which a value of an older call may be left out: a file or a patch, not a command."""
+_ASKED = 20_000
+"""Characters of the task and of the instruction whose words are looked for in results; what is longer was pasted."""
 _PROVIDERS = re.compile(r'"type":"(?:server_tool_use|tool_addition|tool_removal|\w{1,40}_tool_result)"')
 """Blocks that belong to the provider's own tools: it checks that they are complete."""
 
@@ -88,7 +90,8 @@ class Items:
         if (turns.task, turns.instruction) != self._said or not self._asked:
             said = [turns.messages[place].said() for place in (turns.task, turns.instruction) if place is not None]
             self._asked, self._said = {}, (turns.task, turns.instruction)
-            self._words, self._names = {word for each in said for word in terms(each)}, asked_names(turns.question)
+            self._words = {word for each in said for word in terms(each[:_ASKED])}
+            self._names = asked_names(turns.question)
         self._owed = owed
 
     def layout(self, position: int) -> MessageLayout:
@@ -201,7 +204,9 @@ class Items:
 
 
 def _only_asks(text: str) -> bool:
-    """Return whether all sentences of a text are questions."""
+    """Return whether all sentences of a text are questions; of a text that was pasted, they are not."""
+    if len(text) > _ASKED:
+        return False
     found = (sentence.strip() for sentence in _SENTENCE.findall(text))
     return all(sentence.endswith(_ASKING) for sentence in found if sentence)
 

@@ -22,6 +22,8 @@ SHORT_LINE = 24
 _SENTENCE_END = re.compile(r"[.!?;]\s|[。！？]")
 _FULL_STOP = re.compile(r"[.!?]\s(?![a-z])|[。！？]")
 """The end of a whole sentence; a small letter after it means an abbreviation."""
+_STEP = 65_536
+"""Characters that one search looks through: a longer one would hold up other threads."""
 _SPACE = re.compile(r"\s")
 _WORD = re.compile(r"\w")
 _SAYS_NOTHING = re.compile(r"</?[\w:-]{1,40}>|^[\w ]{1,40}: \((?:none|empty)\)$", re.MULTILINE)
@@ -99,8 +101,14 @@ class TextParts:
 
     def _sentences(self, start: int, end: int, shortest: int) -> Iterator[int]:
         """Yield where the sentences of a line end; one that is too short ends with the next."""
-        while found := _FULL_STOP.search(self.text, start + shortest - 1, end):
+        at = start + shortest - 1
+        while at < end:
+            found = _FULL_STOP.search(self.text, at, min(end, at + _STEP))
+            if found is None:
+                at += _STEP - 1  # An end has two characters.
+                continue
             start = min(boundary_after(self.text, found.end()), end)
+            at = start + shortest - 1
             yield start
         yield end
 
