@@ -166,5 +166,5 @@ def test_what_is_cut_keeps_all_else():
     assert len(left["content"][0]["text"]) < len(long)
     rows = left["content"][1]["json"]["rows"]
     assert (rows[0], len(rows) < 3_000) == ("mud", True)
-    assert rows[-1].endswith(" items omitted]")
+    assert any(row.endswith(" items omitted]") for row in rows)
     assert result["content"][0]["text"] == long
