@@ -39,6 +39,7 @@ from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
 from brim.store import SearchHit, Store, opened_store
+from brim.store.values import interpreting
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
@@ -515,7 +516,7 @@ class Session(StoreOwner):
             SessionPurged: the session was purged.
             StoreError: the store cannot be written; the session is as it was then.
         """
-        with self._lock:
+        with self._lock, self._journal.patience():
             for _ in range(_TRIES):
                 try:
                     return self._try(change)
@@ -584,7 +585,7 @@ class Session(StoreOwner):
         Raises:
             StoreError: the store cannot be read, and its failures are not tolerated.
         """
-        with self._lock:
+        with self._lock, self._journal.patience():
             self._follow(behind=False)
 
     def reload(self) -> None:
@@ -609,16 +610,18 @@ class Session(StoreOwner):
 
     def _reload_cut(self, store: Store) -> None:
         """Restore the cut from a log of cuts."""
-        row, record = store.session(self.id), None
-        for entry in store.entries(self.id, kinds=[cut_record.KIND]) if row is not None else ():
-            if row is not None and entry.number <= row.entries:
-                record = cut_record.changed(record, entry.body)
-        state = self._state = self._state.copy()
-        held, lines = cut_record.cut_from(record), lines_of(state.settings)
-        state.last_fit = LastFit(None if lines is None else replace(lines, held=held))
-        state.logged_cut = held
+        row, record, state = store.session(self.id), None, self._state.copy()
+        with interpreting(store.url, self.id):
+            for entry in store.entries(self.id, kinds=[cut_record.KIND]) if row is not None else ():
+                if row is not None and entry.number <= row.entries:
+                    record = cut_record.changed(record, entry.body)
+            held, lines = cut_record.cut_from(record), lines_of(state.settings)
+            state.last_fit = LastFit(None if lines is None else replace(lines, held=held))
+            state.logged_cut = held
+            if row is not None:
+                state.counts = Counts.from_dict(row.meta.get("counts", {}))
+        self._state = state
         if row is not None:
-            state.counts = Counts.from_dict(row.meta.get("counts", {}))
             self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:

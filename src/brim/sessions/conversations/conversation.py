@@ -31,6 +31,7 @@ from brim.sessions.session import Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState
 from brim.store.store import Store
+from brim.store.values import interpreting
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
 
@@ -368,13 +369,20 @@ def beginnings(messages: Sequence[Any], key: ConversationKey) -> list[str]:
 
 
 def logged_messages(store: Store | None, session: str) -> list[Any]:
-    """Return the messages of a conversation since it last started over."""
+    """Return the messages of a conversation since it last started over.
+
+    Raises:
+        StoreError: the store cannot be read, or the log is damaged.
+    """
     known: list[Any] = []
-    for entry in store.entries(session, kinds=["message", "compaction"]) if store is not None else ():
-        if entry.kind == "message":
-            known.append(entry.body["message"])
-        elif entry.body["trigger"] == CHANGED:
-            known = list(entry.body["view"])
+    if store is None:
+        return known
+    with interpreting(store.url, session):
+        for entry in store.entries(session, kinds=["message", "compaction"]):
+            if entry.kind == "message":
+                known.append(entry.body["message"])
+            elif entry.body["trigger"] == CHANGED:
+                known = list(entry.body["view"])
     return known
 
 

@@ -13,6 +13,7 @@ from brim.meter.window import Window
 from brim.sessions.settings import SessionSettings
 from brim.store.base import Body, LogEntry
 from brim.store.store import Store
+from brim.store.values import interpreting
 
 RESULT, CONTINUATION = "result", "continuation"
 """The kinds of entries for results and continuations; a resumed loop reads all results and the last continuation."""
@@ -64,12 +65,17 @@ def first_event(store: Store, loop: str) -> Body | None:
 
 
 def progress_in(store: Store, loop: str, begun: Body, until: int) -> Progress:
-    """Return the progress of a loop from its log up to the entry `until`; another worker may have written more."""
+    """Return the progress of a loop from its log up to the entry `until`; another worker may have written more.
+
+    Raises:
+        StoreError: the store cannot be read, or the log is damaged.
+    """
     made = Progress()
-    made.apply(_newest(store, loop, until, "event", "progress") or begun)
-    if (last := _newest(store, loop, until, CONTINUATION, CONTINUATION)) is not None:
-        made.continuation = Continuation.from_dict(last[CONTINUATION])
-    made.results = [entry.body[RESULT] for entry in store.entries(loop, kinds=[RESULT]) if entry.number <= until]
+    with interpreting(store.url, loop):
+        made.apply(_newest(store, loop, until, "event", "progress") or begun)
+        if (last := _newest(store, loop, until, CONTINUATION, CONTINUATION)) is not None:
+            made.continuation = Continuation.from_dict(last[CONTINUATION])
+        made.results = [entry.body[RESULT] for entry in store.entries(loop, kinds=[RESULT]) if entry.number <= until]
     return made
 
 
