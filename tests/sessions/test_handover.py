@@ -7,7 +7,7 @@ import pytest
 import brim
 from brim.errors import ModelError
 from brim.history.compact.continuation import continuation
-from brim.sessions.loop.brief import with_unread
+from brim.sessions.loop.brief import said_and_rest
 from brim.testing import Scripted
 from talk import answer, calling, gives, model, result, says, text, use, user
 
@@ -197,12 +197,27 @@ def test_parallel_results_go_over_together_with_their_calls():
 
 
 def test_words_of_the_user_that_nobody_answered_stand_in_the_first_message():
-    made, rest = with_unread(
-        "Goal.", [user("Go on."), user("Leave the tests alone."), calling("c"), result("c")], "openai"
-    )
-    assert made == "Goal.\n\nLeave the tests alone."
-    assert rest == [calling("c"), result("c")]
-    assert with_unread("Goal.", [user("Iteration 2 of at most 20: go on towards the goal.")], "openai") == ("Goal.", [])
+    unread = [user("Go on."), user("Leave the tests alone."), calling("c"), result("c")]
+    assert said_and_rest(unread, "openai") == ("Leave the tests alone.", [calling("c"), result("c")])
+    assert said_and_rest([user("Iteration 2 of at most 20: go on towards the goal.")], "openai") == ("", [])
+
+
+def test_words_of_the_user_that_a_context_began_with_are_in_the_next_hand_over():
+    """The first message of a context was taken for the hand-over, with what the user had said at its end."""
+    rule = "Leave the ledger of the northern office alone."
+
+    def steps(tick, number):
+        end = "goal" if tick.sub_tick > 3 else "continue"
+        more = [user(rule)] if tick.sub_tick == 0 and tick.used > 2_000 else []
+        return brim.Step(messages=[model(f"Part {number} is read. " + FILLER * 20), *more], end=end)
+
+    loop, prompts = loop_of(steps)
+    loop.run()
+    openings = [prompt[0]["content"] for prompt in prompts if len(prompt) == 1][1:]
+    assert len(openings) > 3
+    assert [rule in opening for opening in openings] == [True] * len(openings)
+    assert openings[0].endswith(f"\n\n{rule}")
+    assert rule in loop.progress.continuation.constraints
 
 
 @pytest.mark.requirement("S3.7")

@@ -29,6 +29,7 @@ from brim.sessions.fixed_parts import FixedParts, Memory
 from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
+from brim.sessions.log.cut_record import storable
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
@@ -39,7 +40,7 @@ from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
 from brim.store import SearchHit, Store, opened_store
-from brim.store.values import interpreting
+from brim.store.values import interpreting, stored
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
@@ -213,7 +214,7 @@ class Session(StoreOwner):
         self._capture, self._meter = capture, meter
 
     def __repr__(self) -> str:
-        return f"<Session {self.id!r}: {len(self.messages):,} messages, {self.settings.model or self.meter.name}>"
+        return f"<Session {self.id!r}: {len(self.own_messages):,} messages, {self.settings.model or self.meter.name}>"
 
     def __dir__(self) -> list[str]:
         return [
@@ -232,12 +233,13 @@ class Session(StoreOwner):
         """Write the first entries.
 
         Raises:
+            InvalidValue: an entry has keys or values that JSON cannot represent.
             SessionExists: the store has a session of this id.
         """
         state = self._state
-        first = {"settings": state.settings.to_dict()}
+        first = stored("a session", {"settings": state.settings.to_dict()})
         try:
-            self._journal.write([("note", first), *also], self._meta(state))
+            self._journal.write([("note", first), *_taken_lines(also)], self._meta(state))
         except Conflict as error:
             raise SessionExists(
                 "id", self.id, "new in this store", "brim.Session.open(id, store=...) continues an existing session"
@@ -265,7 +267,12 @@ class Session(StoreOwner):
 
     @property
     def messages(self) -> list[Any]:
-        """The messages of the next prompt, before it is fitted."""
+        """A copy of the messages of the next prompt, before it is fitted."""
+        return copied(self.own_messages)  # type: ignore[no-any-return]
+
+    @property
+    def own_messages(self) -> list[Any]:
+        """The session's own messages, which nobody may change."""
         with self._lock:
             return list(self._state.context.messages)
 
@@ -303,7 +310,8 @@ class Session(StoreOwner):
         """Add a message, or several, at the end.
 
         A tool result over `tool_limit` is shortened according to its kind; the whole result can be recalled by its
-        handle.
+        handle. The session keeps a copy of the messages as JSON values; the objects of a client library become their
+        fields.
 
         Args:
             messages: one message or a list of them, in the format of any provider that brim knows.
@@ -313,12 +321,11 @@ class Session(StoreOwner):
             InvalidValue: a message is invalid; nothing is added.
             StoreError: the store cannot be written; nothing is added.
         """
-        # Copies, since the caller may change its objects after they were counted and logged.
-        given = copied(list(messages) if isinstance(messages, list | tuple) else [messages])
+        taken, lines = _taken(messages if isinstance(messages, list | tuple) else [messages]), _taken_lines(also)
 
         def change(step: SessionStep) -> None:
-            step.add(given)
-            step.lines += also
+            step.add(taken)
+            step.lines += lines
 
         self.make(change)
 
@@ -334,7 +341,8 @@ class Session(StoreOwner):
         """Return the prompt for the next call, which fits the budget and is valid for the provider.
 
         At the warning line it warns, and over the compaction line the history is compacted first. If the provider
-        counted more than brim, `used` is what it will count; the receipt has brim's count.
+        counted more than brim, `used` is what it will count; the receipt has brim's count. The messages are a copy,
+        which may be changed.
 
         Args:
             system: the system prompt. In OpenAI chat it becomes the first message; in the other formats it is counted,
@@ -357,9 +365,9 @@ class Session(StoreOwner):
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
             fitted = step.prompt(parts, most, capture=self._capture)
-            if (used := corrected(fitted.used, step.state.reported)) != fitted.used:
-                fitted.used, fitted.budget = used, most
-            return fitted
+            used = corrected(fitted.used, step.state.reported)
+            most = fitted.budget if used == fitted.used else most
+            return replace(fitted, messages=copied(fitted.messages), used=used, budget=most)
 
         return self.make(change)
 
@@ -422,12 +430,13 @@ class Session(StoreOwner):
         Raises:
             InvalidValue: a message is invalid.
         """
+        taken, lines = _taken(messages), _taken_lines(also)
 
         def change(step: SessionStep) -> None:
             if used is not None:
                 step.warn(used)
-            step.restart(messages, trigger, event)
-            step.lines += also
+            step.restart(taken, trigger, event)
+            step.lines += lines
 
         self.make(change)
 
@@ -654,3 +663,21 @@ class Session(StoreOwner):
             raise
         except StoreError as error:
             self.note_failure(error)
+
+
+def _taken(messages: Sequence[Any]) -> list[Any]:
+    """Return messages as the log returns them, so that a session is the same in memory and with a store.
+
+    Raises:
+        InvalidValue: one has keys or values that JSON cannot represent.
+    """
+    return [stored(f"messages[{i}]", storable(raw)) for i, raw in enumerate(messages)]
+
+
+def _taken_lines(lines: Lines) -> Lines:
+    """Return the caller's own entries as the log returns them.
+
+    Raises:
+        InvalidValue: one has keys or values that JSON cannot represent.
+    """
+    return [(kind, stored(kind, body)) for kind, body in lines]

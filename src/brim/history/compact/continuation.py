@@ -16,6 +16,7 @@ from brim.amounts import units
 from brim.errors import InvalidType
 from brim.history.compact.extract import extract, ranked
 from brim.history.compact.lines import (
+    GO_ON,
     HEADINGS,
     Line,
     Said,
@@ -31,7 +32,7 @@ from brim.history.turns import Turns
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
 from brim.truncate import shortened, truncator
-from brim.wire import Format
+from brim.wire import Format, format_of, wire
 
 CONTINUATION_MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
@@ -206,8 +207,10 @@ def context_texts(messages: Sequence[Any], previous: Continuation | None = None)
 
 
 def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
+    # Some providers refuse a context that begins with the model, but after a hand-over it does.
+    first = wire(format or format_of(messages) or "openai").say(GO_ON)
     turns = Turns(metered("chars"), format=format)
-    turns.extend(messages)
+    turns.extend([first, *messages])
     return turns
 
 

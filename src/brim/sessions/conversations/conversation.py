@@ -106,7 +106,7 @@ class Conversation:
         """The number of messages in the weight, and the weight."""
         self._units: tuple[BaseMeter | None, int] = (None, 0)
         """The tokens of the known messages, and the meter that counted them."""
-        self._places = _paired(self.session.messages, self.known)
+        self._places = _paired(self.session.own_messages, self.known)
         """The indexes of the known messages by object id."""
 
     @property
