@@ -234,3 +234,23 @@ def test_the_output_of_a_command_is_no_word_of_the_user():
     (call,) = [line for line in made.lines if line.kind == "call"]
     assert call.text == "cat rules.py"
     assert "Karen from Oslo" in call.outcome
+
+
+@pytest.mark.requirement("S3.7")
+@pytest.mark.parametrize(("window", "more", "most"), [
+    (1_000_000, {}, 5_000),
+    (60_000, {}, 2_250),
+    (1_000_000, {"handoff_tokens": 12_000}, 12_000),
+])  # fmt: skip
+def test_a_hand_over_is_a_share_of_the_window_of_at_most_five_thousand_tokens(window, more, most):
+    """By default, a hand-over took 35,936 tokens of a large window."""
+
+    def steps(tick, number):
+        chance = random.Random(number)
+        rows = [" ".join("".join(chance.choices("abcdefghij", k=7)) for _ in range(25)) for _ in range(window // 3_000)]
+        words = "\n".join(f"The keeper of office {number} is {row}." for row in rows)
+        return brim.Step(messages=[model(words)], end="goal" if tick.sub_tick else "continue")
+
+    loop, prompts = loop_of(steps, window=brim.Window(window), **more)
+    loop.run()
+    assert 0.8 * most < loop.session.meter.count(prompts[-1][0]["content"]) <= most + 10

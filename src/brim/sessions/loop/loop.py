@@ -364,8 +364,7 @@ class Loop(StoreOwner):
             progress.sub_tick = 0
             if not session.unfinished:  # While a call is open, only this count ends the loop.
                 progress.steps_here = 0
-        if step.end == "goal":
-            progress.ended = "goal"
+        progress.ended = "goal" if step.end == "goal" else None  # It may have been paused before.
         nudge = brief.nudge(step, progress, self.limits, session)
         messages = [*step.messages, *map(self._say, nudge)]
         results: list[Line] = [] if result is None else [(RESULT, {RESULT: result})]
