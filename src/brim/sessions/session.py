@@ -19,7 +19,6 @@ from brim.history.compact.plan import CompactionPlan, apply
 from brim.history.history import Tools
 from brim.history.result import Fitted
 from brim.history.stable import LastFit
-from brim.history.turns import copied
 from brim.meter import BaseMeter, Meter
 from brim.meter.window import Window
 from brim.observe import Observer
@@ -40,7 +39,7 @@ from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
 from brim.store import SearchHit, Store, opened_store
-from brim.store.values import interpreting, stored
+from brim.store.values import copied, interpreting, stored
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")

@@ -46,6 +46,13 @@ def stored(place: str, value: Any) -> Any:
     return json.loads(_encoded(place, value), object_hook=_unmarked)
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of stored values."""
+    if isinstance(value, dict):  # Most values are strings, and a prompt has thousands.
+        return {key: each if type(each) is str else copied(each) for key, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
+
+
 def _encoded(place: str, value: Any) -> str:
     try:
         text = _encoder.encode(value)
@@ -152,8 +159,6 @@ def interpreting(place: str, log: str) -> Iterator[None]:
     """Return a context manager that reads values from stored bodies: what was not written so raises `StoreError`."""
     try:
         yield
-    except StoreError:
-        raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         problem = f"the log of {log!r} has a body that brim did not write ({type(error).__name__}: {error})"
         raise StoreError(place, f"{problem}: {_CHANGED}") from error

@@ -16,7 +16,6 @@ from typing import Any
 
 from brim.errors import Conflict, InvalidType, InvalidValue, StoreError, UnknownName, shown
 from brim.history.compact.continuation import continuation
-from brim.history.turns import copied
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
@@ -33,7 +32,7 @@ from brim.sessions.store_owner import StoreOwner
 from brim.store import opened_store
 from brim.store.base import Body
 from brim.store.store import Store
-from brim.store.values import stored
+from brim.store.values import copied, stored
 from brim.wire import Format, wire
 from brim.wire.overflow import is_overflow
 
