@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from brim.errors import DoesNotFit, InvalidType
-from brim.history.choice import Choice
+from brim.history.choice import Chosen, choose
 from brim.history.items import Items
 from brim.history.media_limit import MediaIndex
 from brim.history.names import NameIndex
 from brim.history.note import note as written
+from brim.history.offers import Offers, Terms
 from brim.history.options import Options, check_stable
 from brim.history.priority import NAMES, distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
@@ -103,7 +104,7 @@ class HistoryFit:
     """The turns that the caller pinned."""
     banned: list[int] = field(default_factory=list)
     """The positions of messages whose attachments are too many for one request."""
-    choice: Choice | None = None
+    choice: Chosen | None = None
     """What this fit chose; `None` if nothing was cut, or only by an earlier fit."""
     seen: int = 0
     """How many messages the history had when the start of the prompt last changed."""
@@ -249,7 +250,7 @@ class HistoryFit:
             self.units += (before[stop] if stop < count else turns.total) - before[start]
         self.units += sum([form.units - turns.units[at] for at, form in self.sent.items()])
         called = self.tools.called(turns, self.kept_turns() if self.tools.sizes else ())
-        self.kept_tools = called | (self.choice.kept_tools if self.choice is not None else set())
+        self.kept_tools = called | (self.choice.tools if self.choice is not None else set())
         self.units += self.tools.cost(self.kept_tools)
 
     @property
@@ -308,11 +309,7 @@ class HistoryFit:
         order = [] if frozen else reading.ranking.order(options, [*whole, *must, *asked], room)
         by_worth = options.ways == ("recency",) and options.excerpts
         ranks = {turn: len(order) - at for at, turn in enumerate(order)}
-        choice = Choice(
-            turns=turns,
-            items=reading.items,
-            rendering=reading.rendering,
-            names=reading.names,
+        terms = Terms(
             room=room,
             must=must,
             whole=whole,
@@ -321,22 +318,24 @@ class HistoryFit:
             cuts=options.excerpts,
             fixed=dict(self.edits),
             caps=caps,
-            tight=self.size + self.tools.cost(self.tools.sizes) > room,
             tools=self.tools,
             note=self._note_room(),
             banned=self.banned,
         )
-        choice.run()
+        choice = self._chosen(terms)
         if choice.left < 0 and room < self.room and not frozen:
-            choice = replace(choice, room=self.room)
-            choice.run()
+            choice = self._chosen(replace(terms, room=self.room))
         if choice.left < 0:
-            raise self._refusal(choice)
+            raise self._refusal(choice.cost(whole), choice.cost(must), choice.tools)
         self.choice = choice
         self.edits = {at: form for at, form in self.edits.items() if turns.turn_of(at) in frozen}
         self._edit({**self.fixed, **choice.forms})
         self.spans = ranges(sorted(choice.kept))
         self.is_new = self.options.note and self.left_out() > 0 and choice.noted
+
+    def _chosen(self, terms: Terms) -> Chosen:
+        reading = self.reading
+        return choose(Offers(reading.turns, reading.items, reading.rendering, terms), reading.names)
 
     def _low(self, stable: Stable) -> float:
         """Return the share of the budget that a cut leaves: all of it, if the next turn would need a new cut anyway."""
@@ -356,12 +355,9 @@ class HistoryFit:
             caps |= {self.newest: recent} if turns.weights[self.newest] > recent else {}
         return caps
 
-    def _refusal(self, choice: Choice | None = None) -> DoesNotFit:
+    def _refusal(self, pinned: int = 0, marks: int = 0, called: Collection[int] = ()) -> DoesNotFit:
         """Return the error that lists what must stay and how much is missing."""
-        turns, pinned, marks = self.turns, 0, 0
-        if choice is not None:
-            pinned, marks = choice.cost(choice.whole), choice.cost(choice.must)
-        tools = self.extra.get("tools", 0) + (self.tools.cost(choice.kept_tools) if choice is not None else 0)
+        turns, tools = self.turns, self.extra.get("tools", 0) + self.tools.cost(called)
         named = {
             **self.extra,
             "tools": tools,

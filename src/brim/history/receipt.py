@@ -181,9 +181,9 @@ class HistoryRecord:
         choice, ways = self.fit.choice, self.fit.options.select
         how = "its" if ways == "recency" else f"by {ways}, its"
         tokens = f"{how} {counted(size, self.turns.meter.unit.removesuffix('s'))} {'was' if size == 1 else 'were'}"
-        if choice is None or turn not in choice.offered or ways != "recency":
+        if choice is None or turn not in choice.worths or ways != "recency":
             return f"{tokens} dropped " + ("to fit the budget" if self.fit.stable is None else "by the last cut")
-        worth = choice.offered[turn]
+        worth = choice.worths[turn]
         if worth > choice.least:
             return f"{tokens} dropped: they did not fit into what was left"
         return f"{tokens} dropped: worth {worth:.2g} a token, and what stayed at least {choice.least:.2g}"
