@@ -7,7 +7,7 @@ was chosen last then gives way, and what is free is filled from the offers that 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -125,7 +125,7 @@ class _Pass:
         self.used |= terms.tools.due(self.turns, self.kept, self.used.keys())
         self.left = terms.room - sum(self.used.values())
 
-    def run(self, listed: Iterable[Offer]) -> None:
+    def run(self, listed: Sequence[Offer]) -> None:
         """Take the offers that fit, write the messages, and correct the choice until they fit and fill the room."""
         later = self._take_all(self._take_all(listed), last=True)
         self._write(self.kept)
@@ -140,12 +140,13 @@ class _Pass:
             self._write({step.offer.turn for step in self.steps[count:]})
         self._give_way()
 
-    def _take_all(self, offers: Iterable[Offer], *, last: bool = False) -> list[Offer]:
+    def _take_all(self, offers: Sequence[Offer], *, last: bool = False) -> list[Offer]:
         """Take the offers that fit, and return those that did not, or of which only a part did."""
         later = list[Offer]()
-        for offer in offers:
-            waits = self.left < _ENOUGH or (offer.read and self.unread and not last)
-            if waits or not self._take(offer, last=last):
+        for number, offer in enumerate(offers):
+            if self.left < _ENOUGH:
+                return [*later, *offers[number:]]
+            if (offer.read and self.unread and not last) or not self._take(offer, last=last):
                 later.append(offer)
         return later
 
@@ -174,8 +175,9 @@ class _Pass:
     def _room(self, turn: int) -> int:
         """Return how many tokens a turn may still take."""
         cap = self.terms.caps.get(turn)
-        due = {} if turn in self.kept else self.terms.tools.due(self.turns, [turn], self.used.keys())
-        left = self.left - sum(due.values())
+        left = self.left
+        if turn not in self.kept:
+            left -= sum(self.terms.tools.due(self.turns, [turn], self.used.keys()).values())
         return left if cap is None else min(left, cap - self.used.get(turn, 0))
 
     def _skeleton(self, turn: int) -> int:

@@ -29,6 +29,8 @@ _LONG = 400
 _REACH = 32
 """Times the room: older turns than have so many tokens, each at most a room, are not looked at, except those in which a
 person speaks."""
+_READ_BEFORE = (Tier(0.0, None),)
+"""What the lines of a text are worth as such that the agent has read before."""
 _READ = ("output", "value", "unit", "thought")
 """The kinds of items that an agent has read or written once, and can read or write again."""
 
@@ -156,7 +158,7 @@ class Offers:
     def _place_names(self, names: NameIndex) -> None:
         """Add up the worth of the newest names where each was last used."""
         uses: dict[Place, list[tuple[int, float]]] = {}
-        for _, use, chance in names.needed(_NAMES):
+        for use, chance in names.needed(_NAMES):
             uses.setdefault((use.position, use.piece), []).append((use.start, NAME * chance))
         for (at, i), placed in uses.items():
             items = () if at in self.terms.fixed else self.items.layout(at).blocks
@@ -179,8 +181,8 @@ class Offers:
             if item.size > item.mark > item.bare and item.kind != "call":
                 yield Offer("mark", rate("task", 0) / 2, item.mark - item.bare, turn, (at, item.at), item)
 
-    def _turn(self, turn: int, age: int) -> Iterator[Offer]:
-        """Yield a turn and its items."""
+    def _turn(self, turn: int, age: int) -> list[Offer]:
+        """Return a turn and its items."""
         turns, terms = self.turns, self.terms
         due = terms.tools.due(turns, [turn], self._paid)
         cost, worth = sum(due.values()), sum([terms.tools.worths[tool] * units for tool, units in due.items()])
@@ -207,15 +209,13 @@ class Offers:
                 break
             cost, worth = cost + item_offer.cost, worth + item_offer.density * item_offer.cost
         self.worths[turn] = density = worth / max(1, cost)
-        yield Offer("turn", density, cost - sum(due.values()), turn, first=first)
-        for item_offer in items:
-            yield item_offer if item_offer.density < density else item_offer._replace(density=density)
+        own = Offer("turn", density, cost - sum(due.values()), turn, first=first)
+        return [own, *(each if each.density < density else each._replace(density=density) for each in items)]
 
-    def _items(self, turn: int, age: int) -> Iterator[Offer]:
-        """Yield the items of a turn: the lines that tell more than others, and the texts by their tiers."""
-        terms, turns, later = self.terms, self.turns, self.rendering.repeats.later
-        must = turn in terms.must
-        unread = age == 0 and must
+    def _items(self, turn: int, age: int) -> list[Offer]:
+        """Return the items of a turn: the lines that tell more than others, and the texts by their tiers."""
+        terms, turns, later, found = self.terms, self.turns, self.rendering.repeats.later, list[Offer]()
+        unread = age == 0 and turn in terms.must
         for at, item in self.open_items(turn):
             place = at, item.at
             kind = self._said(at, item.kind)
@@ -231,8 +231,9 @@ class Offers:
             if kind == "unread" and item.kind == "own":
                 steps = [steps[0]._replace(most=None)]
             if kind != "repeated" and self._has_lines(item):
-                yield from self._line_offers(turn, place, age, steps, unread=unread)
-            yield from self._text_offers(turn, place, item, steps, unread=unread)
+                found += self._line_offers(turn, place, item, age, steps if unread else _READ_BEFORE)
+            found += self._text_offers(turn, place, item, steps, unread=unread)
+        return found
 
     def _text_offers(
         self, turn: int, place: Place, item: Item, steps: Sequence[Tier], *, unread: bool
@@ -263,22 +264,21 @@ class Offers:
         pieces = range(len(self.turns.messages[position].pieces))
         return "question" if any(self.rendering.repeats.said_again(position, at) for at in pieces) else kind
 
-    def _line_offers(
-        self, turn: int, place: Place, age: int, steps: Sequence[Tier], *, unread: bool
-    ) -> Iterator[Offer]:
-        """Yield the lines of a text that tell more than others."""
+    def _line_offers(self, turn: int, place: Place, item: Item, age: int, steps: Sequence[Tier]) -> Iterator[Offer]:
+        """Yield the lines of a text that tell more than others; `steps` are what any of its lines is worth."""
         parts, named = self.rendering.parts(*place), self._lines.get(place, {})
         if len(parts) < 2:
             return
-        telling, text = self.items.telling(*place), self.turns.messages[place[0]].pieces[place[1]].text
-        density, long = min(1.0, self.turns.chat.text(text) / max(1, len(text))), self.turns.tokens(_LONG)
-        for part in {**telling, **named}:
+        telling, density = self.items.telling(*place), item.size / len(parts.text)
+        rates, long = {why: rate(why, age) for why in {*telling.values()}}, self.turns.tokens(_LONG)
+        for part in {**telling, **named} if named else telling:
             why, cost = telling.get(part), 1 + int(parts.size(part) * density)
-            own = rate(why, age) * min(cost, long) if why else 0.0
-            worth = (own + named.get(part, 0.0)) / (cost + GAP)
-            read = not unread and why != "heard"
-            for base, most in steps if unread else ((0.0, None),):
-                yield Offer("line", base + worth, cost + GAP, turn, place, part=part, most=most, read=read)
+            worth = named.get(part, 0.0)
+            if why:
+                worth += rates[why] * min(cost, long)
+            read = steps is _READ_BEFORE and why != "heard"
+            for base, most in steps:
+                yield Offer("line", base + worth / (cost + GAP), cost + GAP, turn, place, item, part, most, read)
 
 
 def _by_density(offer: Offer) -> float:

@@ -60,6 +60,8 @@ class Rendering:
         self._turns = turns
         self.repeats = Repeats(turns)
         self._divided: dict[tuple[int, int], Parts] = {}
+        self._written: dict[int, tuple[Any, Form]] = {}
+        """The last form of each message, with what it shows: most messages look the same in the next prompt."""
         self._order, self._room = turns.order, _LARGE
 
     def divide(self, room: int) -> bool:
@@ -67,7 +69,7 @@ class Rendering:
         now = self._turns.order, min(room, _LARGE)
         changed_ = now != (self._order, self._room)
         if changed_:
-            (self._order, self._room), self._divided = now, {}
+            (self._order, self._room), self._divided, self._written = now, {}, {}
         return changed_
 
     def parts(self, position: int, at: int) -> Parts:
@@ -91,6 +93,12 @@ class Rendering:
             shown: what is shown of its pieces, by their index; other pieces are whole.
             again: the pieces that stand whole in a later message of the prompt.
         """
+        known, what = self._written.get(position), (dict(shown), [*again])
+        if known is None or known[0] != what:
+            known = self._written[position] = what, self._formed(position, shown, again)
+        return known[1]
+
+    def _formed(self, position: int, shown: Mapping[int, Shown], again: Collection[int]) -> Form:
         turns, edits, removed, units = self._turns, dict[Path, Any](), False, self._turns.units[position]
         message, chat, exact = turns.messages[position], turns.chat, True
         for at, chosen in shown.items():

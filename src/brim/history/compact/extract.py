@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from brim.history.compact.lines import IDLE, Line
 from brim.history.names import names_in
-from brim.history.worth import NAME, NameUse, chance, of_name, rate
+from brim.history.worth import NAME, NameUse, rate
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
 from brim.truncate.failure import reports_failure
@@ -116,9 +116,9 @@ def _name_worths(lines: Sequence[Line]) -> dict[str, float]:
         now, before = now + (line.at != before), line.at
         for text, role in ((line.text, line.role), (line.outcome, "tool")):
             for name, _ in names_in(text):
-                use = uses.setdefault(name, NameUse(of_name(name), first=now))
+                use = uses.setdefault(name, NameUse(name, now))
                 use.add(now, own=role == "assistant", result=role == "tool")
-    return {name: NAME * chance(use, now + 1) for name, use in uses.items()}
+    return {name: NAME * use.chance(now + 1) for name, use in uses.items()}
 
 
 def _ends(text: str) -> str:
