@@ -61,7 +61,7 @@ class NameUse:
         return 1 / (1 + math.exp(-(self.sum + own + first + _CHANCE["asked"] * asked)))
 
 
-NAME = 80.0
+NAME = 180.0
 """Worth of a name that the next message needs."""
 _TOOL = (1_000.0, 1.5)
 """Worth of the definition of the most relevant tool, and the power of its place by which others have less.
