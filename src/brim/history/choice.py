@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from brim.history.items import MARK
 from brim.history.names import NameIndex
-from brim.history.offers import GAP, Offer, Offers, Place, Terms
+from brim.history.offers import GAP, Offers, Place, Terms, TurnOffer
 from brim.history.rendering import BARE, MARKED, Form, Rendering, Shown
 from brim.history.turns import Turns
 from brim.truncate.json_parts import Parts
@@ -77,7 +77,7 @@ def choose(offers: Offers, names: NameIndex) -> Chosen:
 class _Step(NamedTuple):
     """Something that was added, and what was there before."""
 
-    offer: Offer
+    offer: TurnOffer
     cost: int
     before: Shown
 
@@ -125,7 +125,7 @@ class _Pass:
         self.used |= terms.tools.due(self.turns, self.kept, self.used.keys())
         self.left = terms.room - sum(self.used.values())
 
-    def run(self, listed: Sequence[Offer]) -> None:
+    def run(self, listed: Sequence[TurnOffer]) -> None:
         """Take the offers that fit, write the messages, and correct the choice until they fit and fill the room."""
         later = self._take_all(self._take_all(listed), last=True)
         self._write(self.kept)
@@ -140,9 +140,9 @@ class _Pass:
             self._write({step.offer.turn for step in self.steps[count:]})
         self._give_way()
 
-    def _take_all(self, offers: Sequence[Offer], *, last: bool = False) -> list[Offer]:
+    def _take_all(self, offers: Sequence[TurnOffer], *, last: bool = False) -> list[TurnOffer]:
         """Take the offers that fit, and return those that did not, or of which only a part did."""
-        later = list[Offer]()
+        later = list[TurnOffer]()
         for number, offer in enumerate(offers):
             if self.left < _ENOUGH:
                 return [*later, *offers[number:]]
@@ -150,7 +150,7 @@ class _Pass:
                 later.append(offer)
         return later
 
-    def _take(self, offer: Offer, *, last: bool) -> bool:
+    def _take(self, offer: TurnOffer, *, last: bool) -> bool:
         """Take an offer if it fits; return whether nothing more of it can be taken.
 
         `last` says whether all other offers were looked at: then a part is taken where the whole does not fit.
@@ -196,7 +196,7 @@ class _Pass:
             cost -= item.size - less
         return cost
 
-    def _take_tool(self, offer: Offer) -> bool:
+    def _take_tool(self, offer: TurnOffer) -> bool:
         tools = self.terms.tools
         cost = tools.cost([offer.turn], tools.sizes.keys() & self.used.keys())
         if cost > self.left:
@@ -204,7 +204,7 @@ class _Pass:
         self._add(offer, cost)
         return True
 
-    def _take_turn(self, offer: Offer) -> bool:
+    def _take_turn(self, offer: TurnOffer) -> bool:
         terms, turn, room = self.terms, offer.turn, self._room(offer.turn)
         if terms.ranks is not None and turn in terms.ranks:
             members = self.turns.members(turn)
@@ -224,13 +224,13 @@ class _Pass:
             return False
         return True
 
-    def _starts(self, offer: Offer) -> bool:
+    def _starts(self, offer: TurnOffer) -> bool:
         """Return whether at least a part of an item fits, and take it."""
         count = len(self.steps)
         self._take(offer, last=True)
         return len(self.steps) > count
 
-    def _add(self, offer: Offer, cost: int) -> None:
+    def _add(self, offer: TurnOffer, cost: int) -> None:
         """Add a turn with the tools that it calls, or a tool."""
         if offer.kind == "turn":
             self.kept.add(offer.turn)
@@ -248,7 +248,7 @@ class _Pass:
             self.shown.pop(at, None)
             self.forms.pop(at, None)
 
-    def _take_line(self, offer: Offer, shown: Set[int]) -> bool:
+    def _take_line(self, offer: TurnOffer, shown: Set[int]) -> bool:
         if offer.most is not None and self.used[offer.turn] >= offer.most:
             return False
         parts, count = self.rendering.parts(*offer.place), self.turns.chat.text
@@ -261,7 +261,7 @@ class _Pass:
             cost = count(parts.show({*chosen, offer.part})) - self.costs[offer.place]
         return cost <= self._room(offer.turn) and self._show(offer, chosen | {offer.part}, cost)
 
-    def _take_text(self, offer: Offer, shown: Set[int], *, last: bool) -> bool:
+    def _take_text(self, offer: TurnOffer, shown: Set[int], *, last: bool) -> bool:
         """Show all of a piece, or as much of it as fits; return whether nothing is left of the offer."""
         item, turn, used = offer.item, offer.turn, self.costs[offer.place]
         assert item is not None
@@ -277,7 +277,7 @@ class _Pass:
         self._show_part(offer, shown, most)
         return most < room
 
-    def _show_part(self, offer: Offer, shown: Set[int], most: int) -> None:
+    def _show_part(self, offer: TurnOffer, shown: Set[int], most: int) -> None:
         """Show parts of a text from its ends, or from the start of a value, up to `most` tokens."""
         item, parts, count = offer.item, self.rendering.parts(*offer.place), self.turns.chat.text
         assert item is not None
@@ -299,14 +299,14 @@ class _Pass:
         if added:
             self._show(offer, chosen.union(added), cost - self.costs[offer.place])
 
-    def _show(self, offer: Offer, shown: Shown, cost: int) -> bool:
+    def _show(self, offer: TurnOffer, shown: Shown, cost: int) -> bool:
         """Show a piece differently, which takes `cost` more tokens."""
         at, i = offer.place
         self.steps.append(_Step(offer, cost, self.shown[at][i]))
         self._change(offer, shown, cost)
         return True
 
-    def _change(self, offer: Offer, shown: Shown, cost: int) -> None:
+    def _change(self, offer: TurnOffer, shown: Shown, cost: int) -> None:
         at, i = offer.place
         self.shown[at][i] = shown
         self.costs[at, i] += cost
@@ -346,9 +346,9 @@ class _Pass:
             return form.raw is self.turns.raws[later[0]]
         return all(self.shown.get(later[0], {}).get(each) is None for each in self.rendering.repeats.pieces(*later))
 
-    def _give_way(self) -> list[Offer]:
+    def _give_way(self) -> list[TurnOffer]:
         """Take back what was chosen last until the messages fit as they are written; return what was taken back."""
-        back, rounds, caps = list[Offer](), _ROUNDS, self.terms.caps
+        back, rounds, caps = list[TurnOffer](), _ROUNDS, self.terms.caps
         while True:
             stale = set[int]()
             for turn in caps:
@@ -366,7 +366,7 @@ class _Pass:
     def _steps_of(self, turn: int) -> list[int]:
         return [number for number, step in enumerate(self.steps) if step.offer.turn == turn]
 
-    def _undo(self, number: int, over: int, *, again: bool) -> list[Offer]:
+    def _undo(self, number: int, over: int, *, again: bool) -> list[TurnOffer]:
         """Take back one step, and return its offer; `again` says whether to show a little less of a text instead."""
         offer, cost, before = self.steps.pop(number)
         if offer.kind in ("turn", "tool"):
@@ -380,7 +380,7 @@ class _Pass:
             self._show_part(offer, before, most)
         return [offer]
 
-    def _divides(self, offer: Offer) -> bool:
+    def _divides(self, offer: TurnOffer) -> bool:
         """Return whether a part of a text may be shown; older values are whole or a mark, unless they only fill."""
         kind = offer.item.kind if offer.item is not None else ""
         if kind == "value":

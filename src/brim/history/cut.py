@@ -35,7 +35,7 @@ SUMMARY = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class HistoryCut:
     """The turns of a prompt, and their messages that it has in another form."""
 
     spans: Sequence[Span]
@@ -155,22 +155,22 @@ class Fitting:
 
     # What a cut takes.
 
-    def positions(self, cut: Cut) -> list[Span]:
+    def positions(self, cut: HistoryCut) -> list[Span]:
         """Return the turns that stay as ranges of positions."""
         starts, end = self.turns.starts, len(self.turns)
         return [(starts[first], starts[last] if last < len(starts) else end) for first, last in cut.spans]
 
-    def sent(self, cut: Cut) -> dict[int, Form]:
+    def sent(self, cut: HistoryCut) -> dict[int, Form]:
         """Return the edits of the turns that stay."""
         edges = [edge for span in self.positions(cut) for edge in span]
         return {at: form for at, form in cut.edits.items() if bisect_right(edges, at) % 2}
 
-    def tools_of(self, cut: Cut) -> Set[int]:
+    def tools_of(self, cut: HistoryCut) -> Set[int]:
         """Return the tools that stay: those that are called, and those that were chosen."""
         called = self.tools.called(self.turns, kept_turns(cut) if self.tools.sizes else ())
         return called | (cut.choice.tools if cut.choice is not None else frozenset())
 
-    def units(self, cut: Cut) -> int:
+    def units(self, cut: HistoryCut) -> int:
         """Return the tokens of everything that is sent, without the note."""
         turns, before, count = self.turns, self.turns.before, len(self.turns.before)
         units = sum(self.extra.values()) + turns.fixed + self.tools.cost(self.tools_of(cut))
@@ -178,20 +178,20 @@ class Fitting:
             units += (before[stop] if stop < count else turns.total) - before[start]
         return units + sum([form.units - turns.units[at] for at, form in self.sent(cut).items()])
 
-    def used(self, cut: Cut) -> int:
+    def used(self, cut: HistoryCut) -> int:
         """Return the tokens of everything that is sent, with the note of the last cut."""
         return self.units(cut) + note_units(self.turns, self.positions(cut), cut.note)
 
-    def left_out(self, cut: Cut) -> int:
+    def left_out(self, cut: HistoryCut) -> int:
         """Return how many turns are dropped."""
         return len(self.turns.starts) - sum(stop - start for start, stop in cut.spans)
 
-    def size(self, cut: Cut) -> int:
+    def size(self, cut: HistoryCut) -> int:
         """Return the tokens of all turns in their forms."""
         turns = self.turns
         return turns.total + sum([form.units - turns.units[at] for at, form in cut.edits.items()])
 
-    def cost(self, cut: Cut, turns: Iterable[int]) -> int:
+    def cost(self, cut: HistoryCut, turns: Iterable[int]) -> int:
         """Return the tokens of some turns in their forms."""
         known, chosen = self.turns, set(turns)
         less = [form.units - known.units[at] for at, form in cut.edits.items() if known.turn_of(at) in chosen]
@@ -199,7 +199,7 @@ class Fitting:
 
     # The cut.
 
-    def decide(self) -> Cut:
+    def decide(self) -> HistoryCut:
         """Return which turns stay.
 
         Raises:
@@ -219,24 +219,24 @@ class Fitting:
         cut = self._extended(cut, low) or self._chosen(low)
         return replace(cut, seen=len(self.turns), budget=self.budget)
 
-    def whole(self) -> Cut:
+    def whole(self) -> HistoryCut:
         """Return the whole history, without calls that have no result."""
         turns = self.turns
         spans = [(0, len(turns.starts))] if turns.starts else []
-        return Cut(spans=spans, edits=self._changed(self.fixed), seen=len(turns))
+        return HistoryCut(spans=spans, edits=self._changed(self.fixed), seen=len(turns))
 
     def _changed(self, forms: Mapping[int, Form]) -> dict[int, Form]:
         """Return the forms that differ from their messages."""
         raws = self.turns.raws
         return {at: form for at, form in forms.items() if form.raw is not raws[at]}
 
-    def _must_be_cut(self, cut: Cut) -> bool:
+    def _must_be_cut(self, cut: HistoryCut) -> bool:
         called = self.tools.called(self.turns, range(len(self.turns.starts)))
         left = self.room - self.size(cut) - self.tools.cost(called)
         some = called < self.tools.filled(called, left) < self.tools.sizes.keys()
         return left < 0 or some or bool(self.caps) or bool(self.banned)
 
-    def _chosen(self, room: int, held: Cut | None = None, bound: int = 0) -> Cut:
+    def _chosen(self, room: int, held: HistoryCut | None = None, bound: int = 0) -> HistoryCut:
         """Return a new choice within some room, or a little more if what must stay needs it.
 
         Args:
@@ -281,7 +281,7 @@ class Fitting:
         if choice.left < 0:
             raise self._refusal(choice.cost(whole), choice.cost(must), choice.tools)
         kept = {at: form for at, form in fixed.items() if turns.turn_of(at) in frozen}
-        cut = Cut(
+        cut = HistoryCut(
             spans=ranges(sorted(choice.kept)),
             edits={**kept, **self._changed({**self.fixed, **choice.forms})},
             seen=len(turns),
@@ -322,7 +322,7 @@ class Fitting:
         room = self.budget * (stable.high - stable.low)
         return stable.low if sum(self.turns.weights[-1:]) <= room else stable.high
 
-    def _has_outgrown(self, cut: Cut, held: HeldCut) -> bool:
+    def _has_outgrown(self, cut: HistoryCut, held: HeldCut) -> bool:
         """Return whether the budget has grown so much that the cut of the last fit leaves out too much."""
         return held.budget * _OUTGROWN < self.budget and bool(self.left_out(cut) or self.sent(cut))
 
@@ -330,7 +330,7 @@ class Fitting:
         """Return whether the cut of the last fit shortens a message that was pinned since."""
         return any(self.turns.turn_of(at) in self.pinned for at in held.edits if at not in self.fixed)
 
-    def _kept(self, held: HeldCut) -> Cut:
+    def _kept(self, held: HeldCut) -> HistoryCut:
         """Return what the last fit sent, and all newer messages."""
         turns, whole = self.turns, self.whole()
         counted, rendering = held.meter == turns.meter.name, self.reading.rendering
@@ -345,9 +345,9 @@ class Fitting:
             kept = zip(edges[::2], [*edges[1:-1:2], len(turns.starts)], strict=True)
             spans = joined(sorted([*kept, *((turn, turn + 1) for turn in self.essential)]))
         edits = {**whole.edits, **self._changed(forms)}
-        return Cut(spans=spans, edits=edits, seen=held.seen, budget=held.budget, note=held.note)
+        return HistoryCut(spans=spans, edits=edits, seen=held.seen, budget=held.budget, note=held.note)
 
-    def _extended(self, cut: Cut, room: int) -> Cut | None:
+    def _extended(self, cut: HistoryCut, room: int) -> HistoryCut | None:
         """Return a cut that shortens only what is newer than the last one, so that the start of the prompt stays.
 
         `None` if that leaves too few tokens for the newer turns.
@@ -366,6 +366,6 @@ class Fitting:
         return None if extended.is_new else extended
 
 
-def kept_turns(cut: Cut) -> list[int]:
+def kept_turns(cut: HistoryCut) -> list[int]:
     """Return the turns that stay, in order."""
     return [turn for start, stop in cut.spans for turn in range(start, stop)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from brim.errors import DoesNotFit, InvalidType
-from brim.history.cut import SUMMARY, Cut, Fitting, kept_turns
+from brim.history.cut import SUMMARY, Fitting, HistoryCut, kept_turns
 from brim.history.note import note as written
 from brim.history.priority import distribution
 from brim.history.prompt import SentMessages, note_units, sent_messages
@@ -23,7 +23,7 @@ class HistoryFit:
     """What is sent of a history."""
 
     fitting: Fitting
-    cut: Cut
+    cut: HistoryCut
     sent: Mapping[int, Form]
     """The messages of turns that stay in another form, by position."""
     kept_tools: Set[int]
@@ -116,7 +116,7 @@ class HistoryFit:
         return {name: units for name, units in self.fitting.extra.items() if name != "reply"}
 
 
-def _finished(fitting: Fitting, cut: Cut) -> HistoryFit:
+def _finished(fitting: Fitting, cut: HistoryCut) -> HistoryFit:
     turns, options, tools = fitting.turns, fitting.options, fitting.tools
     if turns.thinks and binds(turns.model):
         cut = _unbound(fitting, cut)
@@ -167,7 +167,7 @@ def _summary(fitting: Fitting, kept: Sequence[int]) -> str:
     return f"\n\n{summary}" if summary else ""
 
 
-def _unbound(fitting: Fitting, cut: Cut) -> Cut:
+def _unbound(fitting: Fitting, cut: HistoryCut) -> HistoryCut:
     """Return a cut without the thinking after the first change, of older messages: a provider may refuse it.
 
     Newer thinking was produced with the changed messages before it.
@@ -179,7 +179,7 @@ def _unbound(fitting: Fitting, cut: Cut) -> Cut:
     return replace(cut, edits=edits)
 
 
-def _uncited(fitting: Fitting, cut: Cut) -> Cut:
+def _uncited(fitting: Fitting, cut: HistoryCut) -> HistoryCut:
     """Return a cut without the citations after a document that is not sent: they would point to another one."""
     turns, rendering, kept, edits = fitting.turns, fitting.reading.rendering, {*kept_turns(cut)}, {**cut.edits}
     sent = fitting.sent(cut)
@@ -198,7 +198,7 @@ def _edit(edits: dict[int, Form], fitting: Fitting, position: int, form: Form) -
         edits[position] = form
 
 
-def _first_change(fitting: Fitting, cut: Cut) -> int:
+def _first_change(fitting: Fitting, cut: HistoryCut) -> int:
     """Return the position of the first message that is changed or missing."""
     turns = fitting.turns
     changes = [*fitting.sent(cut)]

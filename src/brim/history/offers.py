@@ -38,7 +38,7 @@ Place = tuple[int, int]
 """A piece of the history: the position of its message, and its index."""
 
 
-class Offer(NamedTuple):
+class TurnOffer(NamedTuple):
     """Something that can be added to the prompt."""
 
     kind: Literal["note", "tool", "turn", "mark", "line", "text"]
@@ -57,7 +57,7 @@ class Offer(NamedTuple):
     """The most tokens at this worth, of the piece, or of all lines of the turn; `None` for all."""
     read: bool = False
     """Whether it is a result, a value or an attachment that the agent has read before."""
-    first: Offer | None = None
+    first: TurnOffer | None = None
     """The best item of a turn whose skeleton is worth nothing: without a part of it, the turn is not taken."""
 
 
@@ -112,9 +112,9 @@ class Offers:
     _tight: bool = True
     """Whether the turns take more than the room; if not, only some of them are over their caps."""
 
-    def listed(self, names: NameIndex) -> list[Offer]:
+    def listed(self, names: NameIndex) -> list[TurnOffer]:
         """Return all offers, the best first; an offer of a turn comes before those of its items."""
-        terms, turns, found = self.terms, self.turns, list[Offer]()
+        terms, turns, found = self.terms, self.turns, list[TurnOffer]()
         newest = len(turns.starts) - 1
         self._tight = turns.total + terms.tools.cost(terms.tools.sizes) > terms.room
         self._paid = terms.tools.called(turns, [*terms.must, *terms.whole])
@@ -123,7 +123,7 @@ class Offers:
             found += self._marks(turn)
             found += self._items(turn, newest - turn)
         if terms.note and terms.candidates:
-            found.append(Offer("note", rate("unread", 0), terms.note, -1))
+            found.append(TurnOffer("note", rate("unread", 0), terms.note, -1))
         reach = max(_REACH * terms.room, 1)
         for turn in terms.candidates:
             reach -= min(terms.room, turns.weights[turn])
@@ -131,7 +131,7 @@ class Offers:
                 found += self._turn(turn, newest - turn)
         first = [self.worths[turn] for turn in turns.at(turns.task, turns.instruction) if turn in self.worths]
         for tool, worth in terms.tools.worths.items():  # No tool comes before the task.
-            found.append(Offer("tool", min([worth, *first]), 0, tool))
+            found.append(TurnOffer("tool", min([worth, *first]), 0, tool))
         ranks = None if terms.ranks is None else terms.tools.ranked(terms.ranks)
         if ranks is None:
             return sorted(found, key=lambda offer: (-offer.density, -offer.turn))
@@ -175,13 +175,13 @@ class Offers:
         """Return whether single lines are offered: of results, and of what is too long to be written by hand."""
         return item.kind == "output" or (item.kind != "unit" and item.size > self.turns.tokens(_LONG))
 
-    def _marks(self, turn: int) -> Iterator[Offer]:
+    def _marks(self, turn: int) -> Iterator[TurnOffer]:
         """Yield the marks in words of a turn that must stay."""
         for at, item in self.open_items(turn):
             if item.size > item.mark > item.bare and item.kind != "call":
-                yield Offer("mark", rate("task", 0) / 2, item.mark - item.bare, turn, (at, item.at), item)
+                yield TurnOffer("mark", rate("task", 0) / 2, item.mark - item.bare, turn, (at, item.at), item)
 
-    def _turn(self, turn: int, age: int) -> list[Offer]:
+    def _turn(self, turn: int, age: int) -> list[TurnOffer]:
         """Return a turn and its items."""
         turns, terms = self.turns, self.terms
         due = terms.tools.due(turns, [turn], self._paid)
@@ -209,12 +209,12 @@ class Offers:
                 break
             cost, worth = cost + item_offer.cost, worth + item_offer.density * item_offer.cost
         self.worths[turn] = density = worth / max(1, cost)
-        own = Offer("turn", density, cost - sum(due.values()), turn, first=first)
+        own = TurnOffer("turn", density, cost - sum(due.values()), turn, first=first)
         return [own, *(each if each.density < density else each._replace(density=density) for each in items)]
 
-    def _items(self, turn: int, age: int) -> list[Offer]:
+    def _items(self, turn: int, age: int) -> list[TurnOffer]:
         """Return the items of a turn: the lines that tell more than others, and the texts by their tiers."""
-        terms, turns, later, found = self.terms, self.turns, self.rendering.repeats.later, list[Offer]()
+        terms, turns, later, found = self.terms, self.turns, self.rendering.repeats.later, list[TurnOffer]()
         unread = age == 0 and turn in terms.must
         for at, item in self.open_items(turn):
             place = at, item.at
@@ -237,7 +237,7 @@ class Offers:
 
     def _text_offers(
         self, turn: int, place: Place, item: Item, steps: Sequence[Tier], *, unread: bool
-    ) -> Iterator[Offer]:
+    ) -> Iterator[TurnOffer]:
         """Yield a piece by the worth of its first tokens and of the rest; its mark is worth nothing."""
         must, named = turn in self.terms.must, self._names.get(place, 0.0) / item.size
         mark, shown, density = item.bare if must else item.mark, 0, float("inf")
@@ -250,7 +250,7 @@ class Offers:
                 density = min(density, (worth + named) * (size - shown) / cost)
                 if whole and size < item.size:  # It is whole or a mark, and its lines only fill what is left.
                     density, most = 0.0, None
-                yield Offer("text", density, cost, turn, place, item, most=most, read=read)
+                yield TurnOffer("text", density, cost, turn, place, item, most=most, read=read)
             if whole:
                 break
             shown, read = size, not unread and item.kind != "own"
@@ -264,7 +264,7 @@ class Offers:
         pieces = range(len(self.turns.messages[position].pieces))
         return "question" if any(self.rendering.repeats.said_again(position, at) for at in pieces) else kind
 
-    def _line_offers(self, turn: int, place: Place, item: Item, age: int, steps: Sequence[Tier]) -> Iterator[Offer]:
+    def _line_offers(self, turn: int, place: Place, item: Item, age: int, steps: Sequence[Tier]) -> Iterator[TurnOffer]:
         """Yield the lines of a text that tell more than others; `steps` are what any of its lines is worth."""
         parts, named = self.rendering.parts(*place), self._lines.get(place, {})
         if len(parts) < 2:
@@ -278,8 +278,8 @@ class Offers:
                 worth += rates[why] * min(cost, long)
             read = steps is _READ_BEFORE and why != "heard"
             for base, most in steps:
-                yield Offer("line", base + worth / (cost + GAP), cost + GAP, turn, place, item, part, most, read)
+                yield TurnOffer("line", base + worth / (cost + GAP), cost + GAP, turn, place, item, part, most, read)
 
 
-def _by_density(offer: Offer) -> float:
+def _by_density(offer: TurnOffer) -> float:
     return -offer.density

@@ -264,8 +264,7 @@ class HistoryRecord:
             **self._compaction(),
             **({"regret": dict(self.regret)} if self.regret else {}),
             "repairs": [
-                {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units}
-                for r in fit.repairs
+                {"index": r.index, "action": r.action, "reason": r.reason, "units": r.units} for r in fit.repairs
             ],
             "context_truncation": truncation(
                 kept - empty,

@@ -12,13 +12,12 @@ from functools import lru_cache
 from operator import mul
 from typing import Any
 
-from brim.history.embedding import wordllama
 from brim.history.history import History
 from brim.history.history_fit import HistoryFit
-from brim.history.options import Embed
-from brim.history.relevance import Relevance
 from brim.history.tools import called_names
 from brim.receipts.receipt import Part, State, handle
+from brim.relevance.lexical import Relevance
+from brim.relevance.meaning import Embed, wordllama
 from brim.wire import definitions
 
 _MESSAGES = 3
