@@ -115,9 +115,10 @@ def _name_worths(lines: Sequence[Line]) -> dict[str, float]:
     for line in lines:
         now, before = now + (line.at != before), line.at
         for text, role in ((line.text, line.role), (line.outcome, "tool")):
-            for name, _ in names_in(text):
-                use = uses.setdefault(name, NameUse(name, now))
-                use.add(now, own=role == "assistant", result=role == "tool")
+            names = {name for name, _ in names_in(text)}
+            for name in names:
+                place, own = (now, 0, 0), role == "assistant"
+                uses.setdefault(name, NameUse(now)).add(place, 1, len(names), own=own, task=False)
     return {name: NAME * use.chance(now + 1) for name, use in uses.items()}
 
 
