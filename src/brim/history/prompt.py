@@ -1,4 +1,8 @@
-"""The messages of a prompt: those that always stay, the kept turns, and the note at the first gap."""
+"""The messages of a prompt: those that always stay, the kept turns, and the note at the first gap.
+
+A prompt also says which messages of the history it sends as they are, and in which form the others, so that what
+depends on a prompt costs as much as the prompt, however long the history is.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.rendering import Form
-from brim.history.turns import Span, Turns
+from brim.history.turns import Span, Turns, differing, joined, ranges
 
 
 class SentMessages(NamedTuple):
@@ -16,6 +20,15 @@ class SentMessages(NamedTuple):
     messages: list[Any]
     units: list[int]
     """The tokens of each."""
+    whole: Sequence[Span] = ()
+    """The ranges of positions whose messages are sent as they are, in order."""
+    forms: dict[int, Form] = {}  # noqa: RUF012 - a default is never filled
+    """The other messages of the history in the kept turns, by position, in the forms in which they are sent."""
+
+    @property
+    def changed(self) -> list[Any]:
+        """The messages that are sent in another form."""
+        return [form.raw for form in self.forms.values() if form.raw is not None]
 
 
 def sent_messages(
@@ -30,18 +43,20 @@ def sent_messages(
         note: the note; may be empty.
         length: the number of messages to look at.
     """
-    out = SentMessages([], [])
-    end, noted = 0, not note
+    forms = {at: edits[at] for at in sorted(edits) if edits[at].raw is not turns.raws[at]}
+    out = SentMessages([], [], forms=forms)
+    places, end, noted = [*forms], 0, not note
     for start, stop in kept:
         _add_fixed(out, turns, end, start)
         if not noted and start > turns.starts[0]:
             noted = _add_note(out, turns, kept, note)
-        _add_range(out, turns, start, stop, edits)
+        _add_range(out, turns, start, stop, places)
         if not noted and stop < length:
             noted = _add_note(out, turns, kept, note)
         end = stop
     _add_fixed(out, turns, end, length)
-    return out
+    fixed = ((at, at + 1) for at in turns.system[: bisect_left(turns.system, length)])
+    return out._replace(whole=differing(joined(sorted([*kept, *fixed])), ranges(sorted(forms))))
 
 
 def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
@@ -68,19 +83,15 @@ def _add_fixed(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
         out.units.append(turns.units[position])
 
 
-def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, edits: Mapping[int, Form]) -> None:
-    """Add a range of messages in the forms in which they are sent."""
-    raws, units = turns.raws[start:stop], turns.units[start:stop]
-    gone = []
-    for position, form in edits.items():
-        if start <= position < stop:
-            raws[position - start], units[position - start] = form
-            if form.raw is None:
-                gone.append(position - start)
-    for place in sorted(gone, reverse=True):
-        del raws[place], units[place]
-    out.messages.extend(raws)
-    out.units.extend(units)
+def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, places: Sequence[int]) -> None:
+    """Add a range of messages; those at `places` are sent in another form."""
+    for at in [*places[bisect_left(places, start) : bisect_left(places, stop)], stop]:
+        out.messages.extend(turns.raws[start:at])
+        out.units.extend(turns.units[start:at])
+        if at < stop and (form := out.forms[at]).raw is not None:
+            out.messages.append(form.raw)
+            out.units.append(form.units)
+        start = at + 1
 
 
 def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) -> bool:
@@ -88,6 +99,7 @@ def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) 
     if back := _joined(turns, kept):
         out.messages[-back] = turns.wire.append(out.messages[-back], note)
         out.units[-back] += turns.chat.text(note)
+        out.forms[kept[0][1] - back] = Form(out.messages[-back], out.units[-back])
     else:
         out.messages.append(turns.wire.say(note))
         out.units.append(note_units(turns, kept, note))

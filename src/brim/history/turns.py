@@ -83,6 +83,12 @@ def joined(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
+def differing(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
+    """Return what is in only one of two sets of ranges, neither of which overlap among themselves."""
+    edges = sorted(edge for span in (*spans, *others) for edge in span)
+    return joined(zip(edges[::2], edges[1::2], strict=True))
+
+
 def ranges(turns: Iterable[int]) -> list[Span]:
     """Return sorted turns as ranges."""
     return joined((turn, turn + 1) for turn in turns)
