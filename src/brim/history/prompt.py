@@ -6,7 +6,7 @@ depends on a prompt costs as much as the prompt, however long the history is.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -44,19 +44,25 @@ def sent_messages(
         length: the number of messages to look at.
     """
     forms = {at: edits[at] for at in sorted(edits) if edits[at].raw is not turns.raws[at]}
-    out = SentMessages([], [], forms=forms)
-    places, end, noted = [*forms], 0, not note
-    for start, stop in kept:
-        _add_fixed(out, turns, end, start)
-        if not noted and start > turns.starts[0]:
-            noted = _add_note(out, turns, kept, note)
-        _add_range(out, turns, start, stop, places)
-        if not noted and stop < length:
-            noted = _add_note(out, turns, kept, note)
-        end = stop
-    _add_fixed(out, turns, end, length)
-    fixed = ((at, at + 1) for at in turns.system[: bisect_left(turns.system, length)])
-    return out._replace(whole=differing(joined(sorted([*kept, *fixed])), ranges(sorted(forms))))
+    edges = [edge for span in kept for edge in span]
+    fixed = [at for at in turns.system[: bisect_left(turns.system, length)] if not bisect_right(edges, at) % 2]
+    spans = sorted([*kept, *((at, at + 1) for at in fixed)])
+    gap = _gap(turns, kept) if note and kept else length
+    out, places, place = SentMessages([], [], forms=forms), [*forms, length], 0
+    for start, stop in spans:
+        if start >= gap:
+            gap = _add_note(out, turns, kept, note, length)
+        begin = start
+        while (at := places[place]) < stop:
+            _add_range(out, turns, begin, at)
+            if (form := forms[at]).raw is not None:
+                out.messages.append(form.raw)
+                out.units.append(form.units)
+            begin, place = at + 1, place + 1
+        _add_range(out, turns, begin, stop)
+    if gap < length:
+        _add_note(out, turns, kept, note, length)
+    return out._replace(whole=differing(joined(spans), ranges(sorted(forms))))
 
 
 def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
@@ -75,27 +81,20 @@ def shared_messages(last: Sequence[Any], messages: Sequence[Any]) -> int:
     return same
 
 
-def _add_fixed(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
-    """Add the messages between two positions that always stay and are in no turn."""
-    system = turns.system
-    for position in system[bisect_left(system, start) : bisect_left(system, stop)]:
-        out.messages.append(turns.raws[position])
-        out.units.append(turns.units[position])
+def _gap(turns: Turns, kept: Sequence[Span]) -> int:
+    """Return the position of the first gap, where the note stands."""
+    first, last = kept[0]
+    return first if first > turns.starts[0] else last
 
 
-def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, places: Sequence[int]) -> None:
-    """Add a range of messages; those at `places` are sent in another form."""
-    for at in [*places[bisect_left(places, start) : bisect_left(places, stop)], stop]:
-        out.messages.extend(turns.raws[start:at])
-        out.units.extend(turns.units[start:at])
-        if at < stop and (form := out.forms[at]).raw is not None:
-            out.messages.append(form.raw)
-            out.units.append(form.units)
-        start = at + 1
+def _add_range(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
+    """Add a range of messages as they are."""
+    out.messages.extend(turns.raws[start:stop])
+    out.units.extend(turns.units[start:stop])
 
 
-def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) -> bool:
-    """Add the note as a separate message, or to the user's message before the gap."""
+def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str, length: int) -> int:
+    """Add the note as a separate message, or to the user's message before the gap, and return where the next is."""
     if back := _joined(turns, kept):
         out.messages[-back] = turns.wire.append(out.messages[-back], note)
         out.units[-back] += turns.chat.text(note)
@@ -103,7 +102,7 @@ def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) 
     else:
         out.messages.append(turns.wire.say(note))
         out.units.append(note_units(turns, kept, note))
-    return True
+    return length
 
 
 def _joined(turns: Turns, kept: Sequence[Span]) -> int:
