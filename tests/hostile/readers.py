@@ -32,7 +32,6 @@ from brim.history import envelopes, names, rendering
 from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.lines import Said
-from brim.history.compact.secrets import redact
 from brim.history.relevance import Relevance
 from brim.hosts import split_host
 from brim.meter import meter_for
@@ -43,6 +42,7 @@ from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import KeepName
+from brim.redaction import redact
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -82,7 +82,7 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "wire.overflow._RATE": lambda text: text[:4_000],
     "meter.catalogue.": lambda text: text[:512],
     "sessions.memory.lessons.": lambda text: text[:40_000],
-    "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
+    "redaction._PLACEHOLDER": lambda text: text[:400],
 }
 """Expressions that are given a bounded part of a text, as their callers cut it."""
 
@@ -234,7 +234,7 @@ READERS: dict[str, Read] = {
     "history.compact.summary.summary_input": lambda text: summary.summary_input(
         [_message("user", text)], text, 500, CHARS
     ),
-    "history.compact.secrets.redact": redact,
+    "redaction.redact": redact,
     "history.compact.continuation.continuation": lambda text: continuation(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text
     ),

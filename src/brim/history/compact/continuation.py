@@ -26,10 +26,10 @@ from brim.history.compact.lines import (
     said_in,
     unfinished,
 )
-from brim.history.compact.secrets import redact
 from brim.history.turns import Turns
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
+from brim.redaction import redact
 from brim.truncate import shortened, truncator
 from brim.wire import Format
 

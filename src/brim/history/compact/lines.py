@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, check_choice
-from brim.history.compact.secrets import redact
 from brim.history.compact.sentence_kind import sentence_kind
 from brim.history.note import is_note, is_written
 from brim.history.rendering import brief_arguments, parts_of
@@ -20,6 +19,7 @@ from brim.history.turns import Turns
 from brim.meter import meter
 from brim.meter.words import terms
 from brim.receipts.receipt import handle
+from brim.redaction import redact
 from brim.truncate import shortened
 from brim.truncate.failure import reports_failure
 from brim.wire.message import Message

@@ -14,11 +14,11 @@ from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
 from brim.history.compact.extract import extract
 from brim.history.compact.lines import Line, Said, is_covered, once
 from brim.history.compact.plan import CompactionPlan
-from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, read_back, summary_input
 from brim.history.names import names_in
 from brim.meter.base import BaseMeter
 from brim.meter.words import terms
+from brim.redaction import redact
 from brim.truncate import shortened
 
 _WORDS = (7, 10)

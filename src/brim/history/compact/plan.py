@@ -17,7 +17,6 @@ from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.compact import mark
 from brim.history.compact.lines import Line, Said, read_messages, record, said_in
 from brim.history.compact.mark import SHOWN_HANDLE
-from brim.history.compact.secrets import redact
 from brim.history.compact.summary import condensed, index_of, summary_input
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
@@ -28,6 +27,7 @@ from brim.meter import Meter
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
+from brim.redaction import redact
 from brim.truncate import shortened
 from brim.wire import Format
 from brim.wire.message import Piece

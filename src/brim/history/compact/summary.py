@@ -13,11 +13,11 @@ from itertools import groupby
 from brim.amounts import units
 from brim.history.compact.extract import extract
 from brim.history.compact.lines import Line, Said, once, one_line, read_text, unfinished
-from brim.history.compact.secrets import redact
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
+from brim.redaction import redact
 from brim.truncate import shortened
 from brim.wire.message import spoken
 

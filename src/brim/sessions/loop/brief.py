@@ -12,8 +12,8 @@ from brim.errors import DoesNotFit
 from brim.history.compact import model_summary
 from brim.history.compact.continuation import AS_ABOVE, Continuation, context_texts
 from brim.history.compact.lines import GO_ON, is_nudge, next_iteration
-from brim.history.compact.secrets import redact
 from brim.meter.base import BaseMeter
+from brim.redaction import redact
 from brim.sessions.loop.progress import Limits, Progress
 from brim.sessions.loop.step import Step
 from brim.sessions.session import Session
