@@ -1,6 +1,7 @@
 """What one context hands to the next: typed, extracted, within a limit, and facts last."""
 
 import json
+import random
 
 import pytest
 from hypothesis import given
@@ -201,3 +202,18 @@ def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outc
     start = {"role": "user", "content": "\n".join(rows)}
     again = continuation([start], goal="Write a book.", previous=made)
     assert again.lines == made.lines, "its own text was read as what the user said"
+
+
+def test_a_task_of_a_page_leaves_room_for_calls():
+    """A task of 2,000 tokens filled a hand-over of 500: of twenty files that the agent worked on, two were named."""
+    rng = random.Random(3)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=7)) for _ in range(900)]
+    task = "".join(
+        f"Never use {words[i]} of {words[i + 1]} for {words[i + 2]}, see docs/{words[i]}.md. " for i in range(0, 300, 3)
+    )
+    said = [user(task)]
+    for i in range(20):
+        said += [calling(f"c{i}", arguments=f'{{"path": "src/part_{i}.py"}}'), result(f"c{i}", "ok")]
+    text = continuation(said, goal="Go on.").text(METER, 500)
+    assert text.count("src/part_") >= 4
+    assert text.count("\n- ") >= 12

@@ -172,23 +172,28 @@ def ranked(lines: Sequence[Line], sizes: Sequence[int]) -> list[int]:
     common = Counter(word for each in words for word in each)
     rare = {word: math.log10(1 + len(lines) / number) for word, number in common.items()}
     said = [_rate(line) * sum(rare[word] for word in sorted(each)) for line, each in zip(lines, words, strict=True)]
-    names, chances = [{name for name, _ in names_in(line.whole)} for line in lines], _chances(lines)
+    names, chances = [dict.fromkeys(name for name, _ in names_in(line.whole)) for line in lines], _chances(lines)
     told, shown, order = Counter[str](), set[str](), list[int]()
 
     def worth(at: int) -> float:
-        named = NAME * sum(chances[name] for name in sorted(names[at] - shown))
-        return (said[at] + named) / sizes[at] / (1 + told[lines[at].role] / _QUARTER) ** 2
+        return (said[at] + NAME * sum(chances[name] for name in names[at] if name not in shown)) / sizes[at]
 
-    heap = [(-worth(at), -at) for at in range(len(lines))]
-    heapify(heap)
-    while heap:
-        before, newest = heappop(heap)
+    sides: dict[str, list[tuple[float, int]]] = {}
+    for at, line in enumerate(lines):
+        sides.setdefault(line.role, []).append((-worth(at), -at))
+    for side in sides.values():
+        heapify(side)
+    while sides:
+        role = min(sides, key=lambda role: sides[role][0][0] / (1 + told[role] / _QUARTER) ** 2)
+        before, newest = heappop(sides[role])
         if (now := -worth(-newest)) > before:
-            heappush(heap, (now, newest))  # Its side has told more since, or its names.
+            heappush(sides[role], (now, newest))  # Another line has shown its names since.
             continue
         order.append(-newest)
-        told[lines[-newest].role] += len(lines[-newest].whole)
-        shown |= names[-newest]
+        told[role] += len(lines[-newest].whole)
+        shown.update(names[-newest])
+        if not sides[role]:
+            del sides[role]
     return order
 
 
