@@ -28,11 +28,6 @@ AS_ABOVE = "as above"
 """Replaces the goal if the prompt already shows it."""
 MOST = 300
 """Lines of each kind that are kept."""
-_GOAL_SHARE = 3
-"""The goal takes at most a third of the limit."""
-_SUMMARY_SHARE = 2
-"""A summary takes at most half of the limit."""
-_SUMMARY = "Summary"
 _MARKED = {"todo": "tasks", "call": "calls"}
 """The kinds of lines whose number is given if not all are shown."""
 _OMITTED = re.compile(rf"\[(?:more than )?[\d,]{{1,9}} (?:{'|'.join(_MARKED.values())}) omitted\]")
@@ -105,10 +100,10 @@ class Continuation:
         if meter is None:
             raise InvalidType("meter", meter, "the meter of the limit")
         units("limit", limit)
-        goal, most = self.goal, max(1, limit // _GOAL_SHARE)
+        goal, most = self.goal, max(1, limit // 3)  # At most a third for the goal, and half for a summary.
         if meter.load(goal) > most:
             goal = truncator("ends").truncate(goal, most, meter).text
-        summary = shortened(self.summary, limit // _SUMMARY_SHARE, meter) if self.summary else ""
+        summary = shortened(self.summary, limit // 2, meter) if self.summary else ""
         known = f"{above}\n{goal}\n{summary}\n"
         return extract(self.lines, limit, meter, lambda lines: self._written(goal, summary, lines), known)
 
@@ -130,7 +125,7 @@ class Continuation:
         return cls(**{**known, "lines": tuple(lines)})
 
     def _written(self, goal: str, summary: str, lines: Sequence[Line]) -> str:
-        rows = [self._head, f"Goal: {goal}", *([f"{_SUMMARY}: {summary}"] if summary else [])]
+        rows = [self._head, f"Goal: {goal}", *([f"Summary: {summary}"] if summary else [])]
         for kind, heading in HEADINGS.items():
             texts = [f"- {line.sourced}" for line in lines if line.kind == kind]
             rows += [f"{heading}:", *texts] if texts else []
