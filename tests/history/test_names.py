@@ -24,7 +24,7 @@ def test_a_name_is_found_where_it_was_used_last_and_counts_more_if_the_agent_use
             result("a", "printed_early.py\nprinted_late.py and called_path.py"),
         ]
     )
-    uses = {name: (use.position, use.start, chance) for name, use, chance in NameIndex(history.turns).needed(9)}
+    uses = {use.name: (use.position, use.start, chance) for use, chance in NameIndex(history.turns).needed(9)}
     assert [*uses] == ["called_path.py", "printed_late.py", "printed_early.py", "first_path.py"], "the newest first"
     assert [use[:2] for use in uses.values()] == [(2, 37), (2, 17), (2, 0), (0, 8)]
     assert uses["called_path.py"][2] > 2 * uses["printed_late.py"][2]

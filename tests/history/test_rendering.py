@@ -432,7 +432,6 @@ def lines_shown(*lines):
     return seen
 
 
-@pytest.mark.xfail(reason="a line of an older result needs a mark, and is worth less for it than its neighbours")
 def test_a_line_with_a_name_is_shown_before_the_other_lines_of_its_result_and_those_of_newer_ones():
     seen = lines_shown("see that in lib/one_a.py", *(f"nothing {i}" for i in range(9)))
     assert seen[True,] > seen[False,] / 2

@@ -31,7 +31,6 @@ from brim.gateway.upstream.server_event import EventStream
 from brim.history import envelopes, names, rendering
 from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
-from brim.history.relevance import Relevance
 from brim.hosts import split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
@@ -42,6 +41,7 @@ from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import KeepName
 from brim.redaction import redact
+from brim.relevance.lexical import Relevance
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -250,7 +250,7 @@ READERS: dict[str, Read] = {
     "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
-    "history.relevance.Relevance": _ranked,
+    "relevance.lexical.Relevance": _ranked,
     "hosts.split_host": lambda text: split_host(text[:131_072]),
     "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,

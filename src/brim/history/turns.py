@@ -363,11 +363,11 @@ class Turns:
         starts = self.starts
         return starts[turn], starts[turn + 1] if turn + 1 < len(starts) else len(self.raws)
 
-    def members(self, first: int, last: int | None = None) -> list[int]:
+    def members(self, first: int, last: int | None = None) -> Sequence[int]:
         """Return the positions of the messages of a turn, or of several up to `last`, without system messages."""
         start, stop = self.starts[first], self.span(first if last is None else last - 1)[1]
         if not self.system or self.system[-1] < start:
-            return list(range(start, stop))
+            return range(start, stop)
         fixed = set(self.system[bisect_right(self.system, start - 1) :])
         return [position for position in range(start, stop) if position not in fixed]
 

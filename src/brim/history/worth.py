@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -18,16 +17,17 @@ from typing import NamedTuple
 class NameUse:
     """How a name was used so far, and where it was used last."""
 
-    form: float
-    """The part of the sum for its chance that depends on the name alone."""
+    name: str
+    first: int
+    """The position of the first message with it."""
+    sum: float = 0.0
+    """The sum for its chance, without the ages."""
     messages: int = 0
     """Messages that have it."""
     agent: int = 0
     """Messages of the agent that have it."""
     results: int = 0
     """Results that have it."""
-    first: int = 0
-    """The position of the first message with it."""
     own: int = -1
     """The position of the agent's last message with it."""
     position: int = -1
@@ -38,15 +38,30 @@ class NameUse:
 
     def add(self, position: int, *, own: bool, result: bool) -> None:
         """Count a use in a message of the agent, in a result, or in another message."""
-        if self.position != position:
-            self.messages += 1
-            self.agent += own
-            self.results += result
-            self.own = position if own else self.own
+        if self.position == position:
+            return
         self.position = position
+        self.messages += 1
+        self.agent += own
+        self.results += result
+        self.own = position if own else self.own
+        self.sum = (
+            _CHANCE["one"]
+            + _CHANCE["slash"] * ("/" in self.name)
+            + _CHANCE["dot"] * ("." in self.name)
+            + _CHANCE["agent"] * math.log(1 + self.agent)
+            + _CHANCE["results"] * math.log(1 + self.results)
+            + _CHANCE["rare"] / self.messages
+        )
+
+    def chance(self, now: int, *, asked: bool = False) -> float:
+        """Return the chance that the next message has the name, after `now` messages."""
+        own = _CHANCE["never"] if self.own < 0 else _CHANCE["own"] * math.log(max(1, now - self.own))
+        first = _CHANCE["first"] * math.log(max(1, now - self.first))
+        return 1 / (1 + math.exp(-(self.sum + own + first + _CHANCE["asked"] * asked)))
 
 
-NAME = 80.0
+NAME = 180.0
 """Worth of a name that the next message needs."""
 _TOOL = (1_000.0, 1.5)
 """Worth of the definition of the most relevant tool, and the power of its place by which others have less.
@@ -148,26 +163,3 @@ def of_tool(place: int, tokens: int) -> float:
     """
     most, power = _TOOL
     return float(min(WEIGHTS["said"][0], most * (1 + place) ** -power / max(1, tokens)))
-
-
-_log = lru_cache(maxsize=1 << 14)(math.log)
-
-
-def of_name(name: str) -> float:
-    """Return the part of the sum for the chance of a name that depends on its form."""
-    return _CHANCE["one"] + _CHANCE["slash"] * ("/" in name) + _CHANCE["dot"] * ("." in name)
-
-
-def chance(use: NameUse, now: int, *, asked: bool = False) -> float:
-    """Return the chance that the next message has a name, after `now` messages."""
-    weights = _CHANCE
-    sum_ = (
-        use.form
-        + weights["agent"] * _log(1 + use.agent)
-        + weights["results"] * _log(1 + use.results)
-        + (weights["never"] if use.own < 0 else weights["own"] * _log(max(1, now - use.own)))
-        + weights["first"] * _log(max(1, now - use.first))
-        + weights["rare"] / use.messages
-        + weights["asked"] * asked
-    )
-    return 1 / (1 + math.exp(-sum_))

@@ -189,7 +189,7 @@ class Context:
         found = [self._dropped_turn(turns.members(turns.turn_of(start))) for start in new]
         return found, NotedTurns(turns.generation, {**known, **new}, len(gone))
 
-    def _dropped_turn(self, members: list[int]) -> DroppedTurn:
+    def _dropped_turn(self, members: Sequence[int]) -> DroppedTurn:
         turns = self.history.turns
         raws, places = [turns.raws[at] for at in members], [turns.indexes[at] for at in members]
         # A repaired message differs from the logged one.

@@ -17,7 +17,7 @@ from itertools import groupby
 from brim.amounts import units
 from brim.history.compact.lines import TASKS, Line, Said, once, read_text
 from brim.history.names import names_in
-from brim.history.worth import NAME, NameUse, chance, of_name, rate
+from brim.history.worth import NAME, NameUse, rate
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
 from brim.meter.base import BaseMeter
@@ -170,7 +170,7 @@ def ranked(lines: Sequence[Line], sizes: Sequence[int]) -> list[int]:
     """
     words = [{word for word in terms(line.text) if not word.isdigit()} for line in lines]
     common = Counter(word for each in words for word in each)
-    rare = {word: math.log10(1 + len(lines) / number) for word, number in common.items()}
+    rare = {word: math.log(1 + len(lines) / number) for word, number in common.items()}
     said = [_rate(line) * sum(rare[word] for word in sorted(each)) for line, each in zip(lines, words, strict=True)]
     names, chances = [dict.fromkeys(name for name, _ in names_in(line.whole)) for line in lines], _chances(lines)
     told, shown, order = Counter[str](), set[str](), list[int]()
@@ -209,9 +209,9 @@ def _chances(lines: Sequence[Line]) -> dict[str, float]:
         now, before = now + (line.at != before), line.at
         for text, role in ((line.text, line.role), (line.outcome, "tool")):
             for name, _ in names_in(text):
-                use = uses.setdefault(name, NameUse(of_name(name), first=now))
+                use = uses.setdefault(name, NameUse(name, now))
                 use.add(now, own=role == "assistant", result=role == "tool")
-    return {name: chance(use, now + 1) for name, use in uses.items()}
+    return {name: use.chance(now + 1) for name, use in uses.items()}
 
 
 def _ends(text: str) -> str:
