@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from brim.errors import SessionPurged, StoreError
 from brim.files.json_strings import map_strings
-from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
+from brim.redaction import redact
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
