@@ -13,6 +13,7 @@ from brim.history.options import Options, TurnOptions
 from brim.history.prompt import shared_messages
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
+from brim.history.shared import shared_units
 from brim.history.stable import LastFit, Stable, stable_mode
 from brim.history.tools import OfferedTools
 from brim.history.turns import Turns
@@ -243,10 +244,12 @@ class History:
         if used > fit.budget:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {fit.budget:,}; please report it")
         shown: Sequence[Any] = ()
+        shared = last.same_parts(before, fit.extra)
         if last.before is not None:
             shown = last.messages if last.before == before else ()
         elif fit.stable is not None:
             shown = fit.last_prompt().messages
+            shared = sum(fit.extra.values()) if shown else 0
         messages, stable = tuple(sent.messages), fit.stable
         before_messages = sum(fit.extra.values()) - fit.extra["reply"]
         prefix = before_messages + sum(sent.units[: shared_messages(shown, messages)]) if shown else 0
@@ -269,8 +272,9 @@ class History:
                 settled = min(fit.last.settled, same)
             is_cut = stable.held.seen == len(turns)
             stable = replace(stable, held=replace(stable.held, settled=same if is_cut else settled))
-        values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
-        return Fitted(*values, stable_prefix=prefix, settled=settled)
+        shared += shared_units(last.messages or shown, sent, fit.sent, turns)
+        values = sent.messages, used, fit.budget, LastFit(stable, before, messages, fit.extra), record.receipt
+        return Fitted(*values, stable_prefix=prefix, settled=settled, shared=shared)
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:

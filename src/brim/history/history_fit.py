@@ -149,7 +149,7 @@ class HistoryFit:
             self.settle()
         line = int(self.budget * self.stable.high)
         if self.used > line or (self.last is None and self.banned):
-            self.seen, self.cut_for = len(self.turns), self.budget
+            self.seen, self.cut_for = len(self.turns), self._own_budget
             low = int(self.budget * self._low(self.stable)) - (self.budget - self.room)
             if not self._extend_cut(low):
                 self.begin()
@@ -483,7 +483,13 @@ class HistoryFit:
 
     def _has_outgrown(self, held: HeldCut) -> bool:
         """Return whether the budget has grown so much that the cut of the last fit leaves out too much."""
-        return held.budget * _OUTGROWN < self.budget and bool(self.left_out() or self.sent)
+        return held.budget * _OUTGROWN < self._own_budget and bool(self.left_out() or self.sent)
+
+    @property
+    def _own_budget(self) -> int:
+        """The budget without what a meter's count adds to it or takes from it."""
+        own = None if self.stable is None else self.stable.budget
+        return self.budget if own is None else own
 
     def _shortens_pin(self, held: HeldCut) -> bool:
         """Return whether the cut of the last fit shortens a message that was pinned since."""

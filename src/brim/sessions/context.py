@@ -135,11 +135,11 @@ class Context:
         """
         options = Options(pin=[*pin] or None)
         extra, exact = counted
-        shown = {**before, "fields": shown_fields(before["fields"]) or None}
+        seen = read_by_model(before)
 
         def fitted(options: Options) -> Fitted:
             plan = self.history.plan(budget, extra, options, last.stable)
-            return self.history.fitted(plan, shown, last, exact=exact, capture=capture)
+            return self.history.fitted(plan, seen, last, exact=exact, capture=capture)
 
         if not self._pins:
             return fitted(options)
@@ -196,6 +196,11 @@ class Context:
         same = all(raw is turns.source[at] for raw, at in zip(raws, places, strict=True))
         numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
         return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
+
+
+def read_by_model(before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what comes before the messages, without the fields that the model does not see."""
+    return {**before, "fields": shown_fields(before["fields"]) or None}
 
 
 def _category(message: Message) -> str:

@@ -26,7 +26,6 @@ from brim.observe import Observer
 from brim.sessions import compaction, recall_tool
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
 from brim.sessions.log.journal import Journal, Lines
@@ -356,7 +355,7 @@ class Session(StoreOwner):
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
             fitted = step.prompt(parts, most, capture=self._capture)
-            if (used := corrected(fitted.used, step.state.reported)) != fitted.used:
+            if (used := step.state.bound(fitted.used)) != fitted.used:
                 fitted.used, fitted.budget = used, most
             return fitted
 
@@ -372,7 +371,8 @@ class Session(StoreOwner):
     ) -> int:
         """Return the tokens of the next prompt with its memory, if nothing more is cut."""
         state = self._state
-        return corrected(state.estimate(self.parts(system, tools, memory, fields)), state.reported)
+        parts = self.parts(system, tools, memory, fields)
+        return state.bound(state.estimate(parts), state.same(parts))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return the plan of a summary that the caller writes; `None` if a summary would save nothing."""
@@ -451,9 +451,9 @@ class Session(StoreOwner):
         return told
 
     def measure(self, counted: int, reported: int) -> None:
-        """Correct the following counts by what the provider reported for a prompt; it is logged with the next one."""
+        """Correct the following counts by what the provider reported for the last prompt; the next one logs it."""
         with self._lock:
-            self._state.counts.measured = [counted, reported]
+            self._state.learn(counted, reported)
 
     @property
     def measured(self) -> bool:

@@ -17,9 +17,8 @@ from brim.history.result import Fitted
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.sessions import compaction
-from brim.sessions.context import DroppedTurn
+from brim.sessions.context import DroppedTurn, read_by_model
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
@@ -66,6 +65,11 @@ def _check_shape(given: Sequence[Any], had: int, format: str | None) -> None:
             raise InvalidValue(f"messages[{i}]", raw, f"a message in the format of the session, {format!r}")
 
 
+_LOOSE = (
+    "a budget of {:,} is {:,} by brim's count: what must stay fits by the estimate, but not by the upper bound, which"
+    " is {:.2f} times that"
+)
+"""Why the budget differs if the upper bound does not fit."""
 ANOTHER_MODEL = "another model"
 """The trigger of a compaction that counts the history for another model."""
 PROMPT: Mapping[str, Any] = {
@@ -145,6 +149,8 @@ class SessionStep:
         budget: int,
         *,
         start: int = 0,
+        replaced: int = 0,
+        looseness: float = 1.0,
         pin: Sequence[int | str] = (),
         capture: bool = False,
     ) -> Fitted:
@@ -154,53 +160,82 @@ class SessionStep:
             parts: the parts outside the history.
             budget: tokens as the provider counts them.
             start: tokens by which its system messages are longer than those of the session.
+            replaced: tokens of the session's system messages that others replace.
+            looseness: the upper bound divided by the estimate, for a prompt that fits only by the estimate.
             pin: the indexes of messages that stay, and texts in messages that stay.
             capture: whether the receipt's JSON contains the messages.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        state, most, reported = self.state, budget, self.state.reported
-        estimate = state.estimate(parts)
-        self.warn(corrected(estimate + start, reported))
-        budget = max(0, (budget if reported is None else reported.budget(budget)) - start)
-        state.last_fit = state.last_fit._replace(correction="" if reported is None else reported.reason(most))
-        if state.counts.ceiling is not None:
-            budget = min(budget, state.counts.ceiling)
+        state, most = self.state, min(budget, self.state.counts.ceiling or budget)
+        estimate, same = state.estimate(parts), state.same(parts, replaced)
+        self.warn(state.bound(estimate + start, same))
+        budget = max(0, int(state.counted(most, same) * looseness) - start)
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
-        context = state.context
+            same = state.same(parts, replaced)
         state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else None)
-        parts = _with_room(parts, state, budget)
-        fitted = context.fit(
-            max(0, budget - parts.room(context)),
-            state.last_fit,
-            before=parts.before,
-            counted=parts.extra(context),
-            capture=capture,
-            pin=[*pin, *state.settings.options["pin"]],
-        )
+        context, pins = state.context, [*pin, *state.settings.options["pin"]]
+
+        def fit(shared: int, low: float) -> tuple[FixedParts, Fitted, Fitted]:
+            """Return the parts, the history and the prompt, if so many tokens are those of the reported prompt."""
+            counted = int(state.counted(most, shared) * looseness)
+            reason = state.reason(most, shared) if looseness == 1 else _LOOSE.format(most, counted, looseness)
+            budget = max(0, counted - start)
+            fits = _with_room(parts, state, budget)
+            fitted = context.fit(
+                max(0, budget - fits.room(context)),
+                state.lines(low, most, reason),
+                before=fits.before,
+                counted=fits.extra(context),
+                capture=capture,
+                pin=pins,
+            )
+            return fits, fitted, fits.placed(fitted, context, budget)
+
+        low = state.settings.low
+        made = fit(same, low)
+        if state.bound(made[2].used + start, state.shared(made[1].shared - replaced)) > most * looseness:
+            # A new cut does not share enough with the reported prompt.
+            made = fit(0, min(state.settings.high, low * state.counted(most, same) / state.counted(most, 0)))
+        parts, fitted, placed = made
+        budget = placed.budget
+        shared = state.shared(fitted.shared - replaced)
         state.last_fit = fitted.last
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.number is not None:
             self._drop(fitted.messages)
-        placed = parts.placed(fitted, context, budget)
         cut = self._report_cut(placed, parts, budget, left=left)
         if cut is not None:
             state.record_removed_results(fitted.messages)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
-        used = corrected(placed.used + start, reported)
+        last = LastPrompt(placed.used + start, context.units, {}, parts.extra(context)[1])
+        state.follow(last, shared)
+        used = int(state.bound(last.counted) / looseness)
         state.counts.above = state.counts.above and (cut is None or used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, used, whole=not left)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, used)
-        state.last = LastPrompt(placed.used + start, context.units, categories, parts.extra(context)[1])
+        state.last = last._replace(categories=categories)
         self._report_prompt(
             placed, most if used != placed.used else placed.budget, used, left=left, cut=cut, capture=capture
         )
         return placed
+
+    def send_whole(self, parts: FixedParts, counted: int, same: int) -> None:
+        """Record that the whole history is sent unchanged; its count is `counted`, of which the last prompt had some.
+
+        Args:
+            parts: its parts outside the history.
+            counted: its tokens by the meter.
+            same: those that it shares with the reported prompt.
+        """
+        state, (extra, exact) = self.state, parts.extra(self.state.context)
+        state.follow(LastPrompt(counted, state.context.units, {}, exact), same)
+        state.last_fit = state.last_fit._replace(before=read_by_model(parts.before), messages=(), extra=extra)
 
     def warn(self, estimate: int) -> None:
         """Warn if the use crosses the warning line from below."""
@@ -271,8 +306,8 @@ class SessionStep:
         if usage.prompt is not None:
             counts.reported, counts.cached = usage.prompt, usage.cached
             if state.last is not None:
-                counts.measured = [state.last.counted, usage.prompt]
-                counts.peak = max(counts.peak, corrected(state.last.counted, state.reported))
+                state.learn(state.last.counted, usage.prompt)
+                counts.peak = max(counts.peak, state.bound(state.last.counted))
             if usage.prompt >= state.settings.window.warning:
                 self.warn(usage.prompt)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
@@ -283,7 +318,7 @@ class SessionStep:
     def refuse(self, overflow: Overflow, *, retried: bool) -> None:
         """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
-        last = state.last.counted if state.last is not None else state.budget
+        last = state.bound(state.last.counted) if state.last is not None else state.budget
         if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
