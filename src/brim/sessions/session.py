@@ -32,7 +32,7 @@ from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.saved_session import SavedSession, read
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
@@ -354,7 +354,7 @@ class Session(StoreOwner):
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            fitted = step.prompt(parts, most, capture=self._capture)
+            fitted = step.prompt(parts, PromptLimit(most), capture=self._capture)
             if (used := step.state.bound(fitted.used)) != fitted.used:
                 fitted.used, fitted.budget = used, most
             return fitted
@@ -450,15 +450,21 @@ class Session(StoreOwner):
         self.make(lambda step: step.learn(told))
         return told
 
-    def measure(self, counted: int, reported: int) -> None:
-        """Correct the following counts by what the provider reported for the last prompt; the next one logs it."""
+    def measure(self, counted: int, reported: int, *, refused: bool = False) -> None:
+        """Correct the following counts by what the provider reported for the last prompt; the next one logs it.
+
+        Args:
+            counted: its tokens by the meter.
+            reported: its tokens by the provider.
+            refused: whether the provider refused it.
+        """
         with self._lock:
-            self._state.learn(counted, reported)
+            self._state.learn(counted, reported, refused=refused)
 
     @property
     def measured(self) -> bool:
         """Whether reported usage corrects its counts."""
-        return self._state.reported is not None
+        return self._state.reported is not None and self._state.reported.corrects
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
         """Record that the last prompt was refused as too long, and return the smaller budget for later prompts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import InvalidValue, NoProgress
 from brim.history.compact.lines import said_in
@@ -65,11 +65,6 @@ def _check_shape(given: Sequence[Any], had: int, format: str | None) -> None:
             raise InvalidValue(f"messages[{i}]", raw, f"a message in the format of the session, {format!r}")
 
 
-_LOOSE = (
-    "a budget of {:,} is {:,} by brim's count: what must stay fits by the estimate, but not by the upper bound, which"
-    " is {:.2f} times that"
-)
-"""Why the budget differs if the upper bound does not fit."""
 ANOTHER_MODEL = "another model"
 """The trigger of a compaction that counts the history for another model."""
 PROMPT: Mapping[str, Any] = {
@@ -83,6 +78,38 @@ PROMPT: Mapping[str, Any] = {
 """The usual values in a prompt's entry, which are not written."""
 _GROWTH = 20
 """The history must grow by a twentieth of its room before a summary is tried again."""
+
+
+class PromptLimit(NamedTuple):
+    """How many tokens a prompt may take."""
+
+    budget: int
+    """Tokens as the provider counts them."""
+    start: int = 0
+    """Tokens by which its system messages are longer than those of the session."""
+    replaced: int = 0
+    """Tokens of the session's system messages that others replace."""
+    looseness: float = 1.0
+    """The upper bound divided by the estimate, for a prompt that fits only by the estimate."""
+
+    def counted(self, state: SessionState, shared: int) -> int:
+        """Return the budget by the meter, of the session's own messages and the other parts.
+
+        Args:
+            state: the state of the session.
+            shared: tokens of the prompt that are in the reported one.
+        """
+        return max(0, int(state.counted(self.budget, shared) * self.looseness) - self.start)
+
+    def reason(self, state: SessionState, shared: int) -> str:
+        """Return in words why the budget by the meter differs; empty if it does not."""
+        if self.looseness == 1:
+            return state.reason(self.budget, shared)
+        counted = int(self.budget * self.looseness)
+        return (
+            f"a budget of {self.budget:,} is {counted:,} by brim's count: what must stay fits by the estimate, but not"
+            f" by the upper bound, which is {self.looseness:.2f} times that"
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,77 +171,43 @@ class SessionStep:
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
     def prompt(
-        self,
-        parts: FixedParts,
-        budget: int,
-        *,
-        start: int = 0,
-        replaced: int = 0,
-        looseness: float = 1.0,
-        pin: Sequence[int | str] = (),
-        capture: bool = False,
+        self, parts: FixedParts, limit: PromptLimit, *, pin: Sequence[int | str] = (), capture: bool = False
     ) -> Fitted:
-        """Return the prompt of at most `budget` tokens; its numbers are those of the meter, without the correction.
+        """Return the prompt within its limit; its numbers are those of the meter, without the correction.
 
         Args:
             parts: the parts outside the history.
-            budget: tokens as the provider counts them.
-            start: tokens by which its system messages are longer than those of the session.
-            replaced: tokens of the session's system messages that others replace.
-            looseness: the upper bound divided by the estimate, for a prompt that fits only by the estimate.
+            limit: how many tokens it may take.
             pin: the indexes of messages that stay, and texts in messages that stay.
             capture: whether the receipt's JSON contains the messages.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        state, most = self.state, min(budget, self.state.counts.ceiling or budget)
-        estimate, same = state.estimate(parts), state.same(parts, replaced)
-        self.warn(state.bound(estimate + start, same))
-        budget = max(0, int(state.counted(most, same) * looseness) - start)
+        state = self.state
+        limit = limit._replace(budget=min(limit.budget, state.counts.ceiling or limit.budget))
+        estimate, same = state.estimate(parts), state.same(parts, limit.replaced)
+        self.warn(state.bound(estimate + limit.start, same))
+        budget = limit.counted(state, same)
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
-            same = state.same(parts, replaced)
         state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else None)
-        context, pins = state.context, [*pin, *state.settings.options["pin"]]
-
-        def fit(shared: int, low: float) -> tuple[FixedParts, Fitted, Fitted]:
-            """Return the parts, the history and the prompt, if so many tokens are those of the reported prompt."""
-            counted = int(state.counted(most, shared) * looseness)
-            reason = state.reason(most, shared) if looseness == 1 else _LOOSE.format(most, counted, looseness)
-            budget = max(0, counted - start)
-            fits = _with_room(parts, state, budget)
-            fitted = context.fit(
-                max(0, budget - fits.room(context)),
-                state.lines(low, most, reason),
-                before=fits.before,
-                counted=fits.extra(context),
-                capture=capture,
-                pin=pins,
-            )
-            return fits, fitted, fits.placed(fitted, context, budget)
-
-        low = state.settings.low
-        made = fit(same, low)
-        if state.bound(made[2].used + start, state.shared(made[1].shared - replaced)) > most * looseness:
-            # A new cut does not share enough with the reported prompt.
-            made = fit(0, min(state.settings.high, low * state.counted(most, same) / state.counted(most, 0)))
-        parts, fitted, placed = made
-        budget = placed.budget
-        shared = state.shared(fitted.shared - replaced)
+        context, most = state.context, limit.budget
+        parts, fitted, placed = self._within(parts, limit, [*pin, *state.settings.options["pin"]], capture=capture)
+        shared = state.shared(fitted.shared - limit.replaced)
         state.last_fit = fitted.last
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.number is not None:
             self._drop(fitted.messages)
-        cut = self._report_cut(placed, parts, budget, left=left)
+        cut = self._report_cut(placed, parts, placed.budget, left=left)
         if cut is not None:
             state.record_removed_results(fitted.messages)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
-        last = LastPrompt(placed.used + start, context.units, {}, parts.extra(context)[1])
+        last = LastPrompt(placed.used + limit.start, context.units, {}, parts.extra(context)[1])
         state.follow(last, shared)
-        used = int(state.bound(last.counted) / looseness)
+        used = int(state.bound(last.counted) / limit.looseness)
         state.counts.above = state.counts.above and (cut is None or used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, used, whole=not left)
         state.counts.prompts += 1
@@ -224,6 +217,46 @@ class SessionStep:
             placed, most if used != placed.used else placed.budget, used, left=left, cut=cut, capture=capture
         )
         return placed
+
+    def _within(
+        self, parts: FixedParts, limit: PromptLimit, pins: Sequence[int | str], *, capture: bool
+    ) -> tuple[FixedParts, Fitted, Fitted]:
+        """Return the parts, the fitted history and the prompt whose bound is within the limit.
+
+        Its budget is that of a prompt that keeps what it can of the reported one. A new cut may keep less of that, or
+        other text: then what the report allows is not used.
+        """
+        state, low = self.state, self.state.settings.low
+        same = state.same(parts, limit.replaced)
+        made = self._fit(parts, limit, same, low, pins, capture=capture)
+        shared = state.shared(made[1].shared - limit.replaced)
+        if state.bound(made[2].used + limit.start, shared) <= limit.budget * limit.looseness:
+            return made
+        low = low * limit.counted(state, same) / max(1, limit.counted(state, 0))
+        return self._fit(parts, limit, 0, min(state.settings.high, low), pins, capture=capture)
+
+    def _fit(
+        self,
+        parts: FixedParts,
+        limit: PromptLimit,
+        shared: int,
+        low: float,
+        pins: Sequence[int | str],
+        *,
+        capture: bool,
+    ) -> tuple[FixedParts, Fitted, Fitted]:
+        """Return the parts, the fitted history and the prompt that shares so many tokens with the reported one."""
+        state, context, budget = self.state, self.state.context, limit.counted(self.state, shared)
+        parts = _with_room(parts, state, budget)
+        fitted = context.fit(
+            max(0, budget - parts.room(context)),
+            state.lines(low, limit.budget, limit.reason(state, shared)),
+            before=parts.before,
+            counted=parts.extra(context),
+            capture=capture,
+            pin=pins,
+        )
+        return parts, fitted, parts.placed(fitted, context, budget)
 
     def send_whole(self, parts: FixedParts, counted: int, same: int) -> None:
         """Record that the whole history is sent unchanged; its count is `counted`, of which the last prompt had some.

@@ -218,9 +218,9 @@ class SessionState:
             self.counts.measured = replace(known, shared=shared).numbers
         self.last = prompt
 
-    def learn(self, counted: int, reported: int) -> None:
-        """Record the reported size of the last prompt."""
-        known = report(self.reported, counted, reported, self.meter)
+    def learn(self, counted: int, reported: int, *, refused: bool = False) -> None:
+        """Record the reported size of the last prompt; `refused` says whether it was refused."""
+        known = report(self.reported, counted, reported, self.meter, refused=refused)
         self.counts.measured = () if known is None else known.numbers
 
     def plan_summary(self, room: int) -> CompactionPlan | None:

@@ -28,7 +28,7 @@ from brim.sessions.log.overview import GATEWAY
 from brim.sessions.log.tolerant_store import attempts
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Session
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.state import SessionState
 from brim.store.store import Store
 from brim.wire.base import Format, jsonable
@@ -223,7 +223,7 @@ class Conversation:
         is_valid = room.window == ENDLESS or not (turns.repairs or turns.seams.open or turns.idle(()))
         if self.logged or not fits or not is_valid or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
-            self._cut(step, made, parts, added, target, replaced=replaced)
+            self._cut(step, made, parts, added, PromptLimit(target, start, replaced, room.looseness))
         else:
             step.send_whole(parts, count, same)
         return made, added
@@ -261,30 +261,14 @@ class Conversation:
         return _NewMessages(had or 0, new, units)
 
     def _cut(
-        self,
-        step: SessionStep,
-        made: FittedRequest,
-        parts: FixedParts,
-        added: _NewMessages,
-        target: int,
-        *,
-        replaced: int,
+        self, step: SessionStep, made: FittedRequest, parts: FixedParts, added: _NewMessages, limit: PromptLimit
     ) -> None:
-        """Build the prompt of a request within `target` tokens by the provider's count."""
+        """Build the prompt of a request within a limit."""
         session, state, request = self.session, step.state, made.input
         cuts = state.counts.compactions
         has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
-        looseness = 1.0 if made.room is None else made.room.looseness
-        fitted = step.prompt(
-            parts,
-            target,
-            start=made.start,
-            replaced=replaced,
-            looseness=looseness,
-            pin=pin,
-            capture=self._capture,
-        )
+        fitted = step.prompt(parts, limit, pin=pin, capture=self._capture)
         made.fitted = fitted
         sent = fitted.messages
         if request.system and session.format == "openai":
@@ -292,11 +276,11 @@ class Conversation:
         self._place(made, sent, added)
         whole = (made.before or 0) - made.correction
         counted = fitted.used + made.start
-        made.correction = int(state.bound(counted) / looseness) - counted
+        made.correction = int(state.bound(counted) / limit.looseness) - counted
         made.before = whole + made.correction
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
-        if made.room is not None and target < made.room.target:
-            made.room = replace(made.room, target=target)
+        if made.room is not None and limit.budget < made.room.target:
+            made.room = replace(made.room, target=limit.budget)
         if not self.logged:
             self._log_cut(step, made)
 
@@ -359,9 +343,9 @@ class Conversation:
         step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 
     def report(self, request: FittedRequest, tokens: int) -> None:
-        """Record the tokens that the provider reported for the newest prompt; a late report of another is ignored."""
+        """Record the tokens that a refusal of the newest prompt states; a late one of another is ignored."""
         if self._newest is None or request is self._newest:
-            self.session.measure((request.used or 0) - request.correction, tokens)
+            self.session.measure((request.used or 0) - request.correction, tokens, refused=True)
 
     def refused(self, overflow: Overflow) -> None:
         """Log that the newest prompt was refused as too long; later ones stay below its size."""
@@ -371,11 +355,13 @@ class Conversation:
 
     def answered(self, request: FittedRequest, usage: Any) -> None:
         """Record the usage of an answer to the newest request."""
-        if not self.logged and (tokens := reported(usage).prompt) is not None:
-            self.report(request, tokens)
-        elif self.logged and request is self._newest:
+        if request is not self._newest:
+            return
+        if self.logged:
             with suppress(SessionPurged):
                 self.session.record_usage(usage)
+        elif (tokens := reported(usage).prompt) is not None:
+            self.session.measure((request.used or 0) - request.correction, tokens)
 
 
 class _NewMessages(NamedTuple):

@@ -61,6 +61,11 @@ class ReportedPrompt:
         """
         return self.scale.exact and self.reported <= self.counted
 
+    @property
+    def corrects(self) -> bool:
+        """Whether counts are corrected: upwards by any report, downwards once reports agree."""
+        return self._excess > 0 or self._raises
+
     def followed(self, counted: int, reported: int) -> ReportedPrompt:
         """Return what is known after the last prompt was reported too.
 
@@ -115,20 +120,30 @@ class ReportedPrompt:
         """Whether new text needs more than its count, which is no upper bound."""
         return self._excess > 0 or not isinstance(self.scale, UpperBound)
 
+    @property
+    def _raises(self) -> bool:
+        """Whether reports below the count are believed."""
+        return self.agreeing == _AGREEING and not self.scale.exact
+
     def _shared_bound(self, shared: int) -> int:
         """Return the upper bound of what a prompt shares with the reported one."""
         if self._excess:
             return shared + self._excess
-        if self.agreeing < _AGREEING or self.scale.exact:
+        if not self._raises:
             return shared
         return min(shared, self.reported - (self.counted - shared) // LOOSEST)
 
 
-def report(before: ReportedPrompt | None, counted: int, reported: int, scale: BaseMeter) -> ReportedPrompt | None:
-    """Return what is known after a report of the last prompt; `before` if it cannot be of that prompt."""
+def report(
+    before: ReportedPrompt | None, counted: int, reported: int, scale: BaseMeter, *, refused: bool = False
+) -> ReportedPrompt | None:
+    """Return what is known after a report of the last prompt; `before` if it cannot be of that prompt.
+
+    If it was refused, its size is believed at once: the second attempt is for the same server.
+    """
     possible = 0 < counted <= reported * LOOSEST and reported <= counted * LOOSEST
     if not possible or scale.unit not in TOKENS:
         return before
-    if before is not None:
-        return before.followed(counted, reported)
-    return ReportedPrompt(counted=counted, reported=reported, shared=counted, scale=scale)
+    known = ReportedPrompt(counted=counted, reported=reported, shared=counted, scale=scale)
+    known = known if before is None else before.followed(counted, reported)
+    return replace(known, agreeing=_AGREEING) if refused and known.agreeing != _VARYING else known
