@@ -31,7 +31,7 @@ def claude():
     return meter_for(None, "claude-sonnet-4-5")
 
 
-def prompt(counted, reported, shared=None, agreeing=3, scale=None):
+def prompt(counted, reported, shared=None, agreeing=4, scale=None):
     numbers = [counted, reported, counted if shared is None else shared, agreeing]
     return ReportedPrompt.of(numbers, scale or claude())
 
@@ -77,7 +77,7 @@ def test_a_prompt_within_its_budget_is_within_what_it_may_take():
         counted = numbers.randint(1, 20_000)
         scale = numbers.choice([claude(), brim.meter("claude-sonnet-4-5"), brim.meter("gpt-4o")])
         reported = numbers.randint(-(-counted // 4), counted * 4)
-        known = prompt(counted, reported, agreeing=numbers.choice([0, 1, 3]), scale=scale)
+        known = prompt(counted, reported, agreeing=numbers.choice([0, 1, 4]), scale=scale)
         shared = numbers.choice([0, counted, numbers.randint(0, counted)])
         tokens = numbers.choice([numbers.randint(0, 30_000), reported])
         budget = known.budget(tokens, shared)
@@ -99,7 +99,7 @@ def test_reports_of_one_provider_agree_and_then_raise_the_budget():
             assert known.agreeing > 0
             last = now
     known = None
-    for tokens in (1_000, 1_100, 1_200, 1_300):
+    for tokens in (900, 1_000, 1_100, 1_200, 1_300):
         known = report(known, tokens, tokens * 8 // 10, claude())
         assert known.budget(4_000, tokens) == (4_000 if tokens < 1_200 else 4_000 + tokens * 2 // 10)
 

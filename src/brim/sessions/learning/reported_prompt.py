@@ -19,7 +19,7 @@ TOKENS = ("tokens", "units")
 """Units that are comparable with a provider's tokens."""
 _EIGHTH = 8
 """If the count of new text is no upper bound, an eighth is added to it."""
-_AGREEING = 3
+_AGREEING = 4
 """Reports that must agree before they raise the budget, since another provider may have the same name."""
 _VARYING = 0
 """Instead of their number, if reports contradict each other; from then on, none raises the budget."""
