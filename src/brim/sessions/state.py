@@ -12,7 +12,7 @@ from brim.history.prompt import sent_messages
 from brim.history.regret import answered_calls, shown_results
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
-from brim.meter import DEFAULT, BaseMeter, meter_for, name_of
+from brim.meter import BaseMeter, meter_for, name_of
 from brim.meter.window import Window
 from brim.sessions.context import Context, NotedTurns, read_by_model
 from brim.sessions.fixed_parts import FixedParts
@@ -131,7 +131,7 @@ class SessionState:
             InvalidValue: a setting is invalid.
             UnknownName: there is no such model or meter.
         """
-        known = DEFAULT if meter is None and model is None else name_of(meter)
+        known = name_of(meter)
         own = meter is not None and known is None
         settings = SessionSettings.of(window, model, meter=known, own_meter=own, options=options)
         scale = meter_of(settings, meter)
