@@ -72,11 +72,12 @@ def by_session(model: str, window: int, store: str | None) -> Door:
 
 
 def by_conversations(model: str, window: int, store: str | None, *, log: bool = True) -> Door:
-    """Return the door of `brim.Conversations`; with a store, each request is one of a new process."""
-    kept = brim.Conversations(window, log=log)
+    """Return the door of `brim.Conversations`; with a store, requests alternate between two processes that restart."""
+    engines: list[brim.Conversations] = []
 
     def send(history: list[Any], report: Report) -> tuple[int, bool]:
-        engine = brim.Conversations(window, log=log, store=store) if store else kept
+        engines.append(brim.Conversations(window, log=log, store=store))
+        engine = engines[0 if store is None else max(0, len(engines) - (1 if len(engines) % 5 < 2 else 3))]
         made = engine.request(history, model=model)
         if (size := report(made.messages)) is not None:
             made.answered({"prompt_tokens": size, "completion_tokens": 1})

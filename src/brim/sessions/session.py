@@ -621,7 +621,7 @@ class Session(StoreOwner):
                 record = cut_record.changed(record, entry.body)
         state = self._state = self._state.copy()
         held, lines = cut_record.cut_from(record), lines_of(state.settings)
-        state.last_fit = LastFit(None if lines is None else replace(lines, held=held))
+        state.last_fit, state.last = LastFit(None if lines is None else replace(lines, held=held)), None
         state.logged_cut = held
         if row is not None:
             state.counts = Counts.from_dict(row.meta.get("counts", {}))
