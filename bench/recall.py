@@ -22,7 +22,7 @@ import brim
 from bench import clock
 from bench.outcome import Cell, Gate, Outcome, Setting, Table
 from brim.errors import UnknownName
-from brim.history.embedding import wordllama
+from brim.relevance.meaning import wordllama
 
 BUDGETS = (2_000, 4_000, 8_000)
 _METER = "o200k_base"

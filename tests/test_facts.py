@@ -91,7 +91,7 @@ def test_counting_and_fitting_use_no_network_and_start_no_process():
         ),
         ({"wire/a.py": "x = 1\n" * 1_001}, "wire/a.py: 1001 lines"),
         ({"wire/a.py": "def f():\n" + "    x = 1\n" * 60}, "wire.a.f: 61 lines"),
-        ({f"room{i}/__init__.py": "" for i in range(30)}, "rooms, at most 26"),
+        ({f"room{i}/__init__.py": "" for i in range(30)}, "rooms, at most 28"),
     ],
     ids=["up", "circle", "sideways", "no floor", "namesakes", "module", "function", "rooms"],
 )

@@ -124,7 +124,8 @@ def test_a_call_that_nothing_answers_yet_is_not_the_last():
 def test_a_model_that_refuses_thinking_after_an_edit_gets_none():
     messages = rounds(4, 400)
     sent = brim.fit_messages(messages, 500, model="claude-opus-5-5").messages
-    assert thoughts(sent) == []
+    assert sent[:2] == messages[:2], "nothing is changed before the first thinking"
+    assert thoughts(sent) == [1]
 
 
 # --- whose thinking is bound

@@ -31,9 +31,6 @@ from brim.gateway.upstream.server_event import EventStream
 from brim.history import envelopes, names, rendering
 from brim.history.compact import lines, summary
 from brim.history.compact.continuation import continuation
-from brim.history.compact.lines import Said
-from brim.history.compact.secrets import redact
-from brim.history.relevance import Relevance
 from brim.hosts import split_host
 from brim.meter import meter_for
 from brim.meter.catalogue import find
@@ -43,6 +40,8 @@ from brim.meter.media import pages
 from brim.meter.vocabularies import CLASSES, vocabulary
 from brim.receipts.receipt import Receipt
 from brim.receipts.section import KeepName
+from brim.redaction import redact
+from brim.relevance.lexical import Relevance
 from brim.sessions.log.dropped_texts import MemoryLog
 from brim.sessions.memory.lessons import distilled
 from brim.sessions.memory.working_memory import WorkingMemory
@@ -69,7 +68,9 @@ _ANCHORED = {"match", "fullmatch"}
 _USES = re.compile(r"\b(\w+)\.(match|search|sub|subn|findall|finditer|split|fullmatch)\(")
 
 BOUNDED: dict[str, Callable[[str], str]] = {
-    "history.compact.lines._PATH": lambda text: lines._ENDLESS.sub("\0", text[:40_000]),
+    "history.compact.continuation._PATH": lambda text: text[:1_300],
+    "history.compact.lines._SIGN": lambda text: text[:400],
+    "history.compact.lines._PLACE": lambda text: text[:400],
     "history.compact.lines._SENTENCE_END": lambda text: text[:8_000],
     "truncate.shape._CODE_LINE": lambda text: text[:200],
     "truncate.shape._LOG_LINE": lambda text: text[:200],
@@ -82,7 +83,7 @@ BOUNDED: dict[str, Callable[[str], str]] = {
     "wire.overflow._RATE": lambda text: text[:4_000],
     "meter.catalogue.": lambda text: text[:512],
     "sessions.memory.lessons.": lambda text: text[:40_000],
-    "history.compact.secrets._PLACEHOLDER": lambda text: text[:400],
+    "redaction._PLACEHOLDER": lambda text: text[:400],
 }
 """Expressions that are given a bounded part of a text, as their callers cut it."""
 
@@ -142,10 +143,6 @@ def _reading(place: str, pattern: re.Pattern[Any], *, anchored: bool) -> Read:
 
 def _cutting(keep: str) -> Read:
     return lambda text: cut(text, 500, "chars", keep=keep)
-
-
-def _message(role: str, text: str) -> Said:
-    return Said(role, text, "b2:1")
 
 
 _OPEN = ("llama3", "gemma3")
@@ -231,10 +228,10 @@ READERS: dict[str, Read] = {
     "history.envelopes.compacting_agent": envelopes.compacting_agent,
     "history.envelopes.heard": envelopes.heard,
     "history.compact.summary.summarise": lambda text: summary.summarise(text, 500, CHARS),
-    "history.compact.summary.summary_input": lambda text: summary.summary_input(
-        [_message("user", text)], text, 500, CHARS
+    "history.compact.summary.condensed": lambda text: summary.condensed(
+        lines.read_text("assistant", text), 500, CHARS, text
     ),
-    "history.compact.secrets.redact": redact,
+    "redaction.redact": redact,
     "history.compact.continuation.continuation": lambda text: continuation(
         [{"role": "assistant", "content": text}, {"role": "user", "content": text}], goal=text
     ),
@@ -253,7 +250,7 @@ READERS: dict[str, Read] = {
     "wire.base.loaded_tools": lambda text: loaded_tools(
         Message("user", (Piece("opaque", '"type":"tool_reference"' + text, ()),), {})
     ),
-    "history.relevance.Relevance": _ranked,
+    "relevance.lexical.Relevance": _ranked,
     "hosts.split_host": lambda text: split_host(text[:131_072]),
     "meter.media.pages": lambda text: pages(_stream(text)),
     "meter.catalogue.find": find,

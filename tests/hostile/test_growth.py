@@ -17,7 +17,7 @@ from hostile.readers import BOUNDED, READERS, fitted, patterns, reading, shapes
 HAND = seeds.by_hand()
 _INLINE = {"truncate.markdown", "meter.engines", "audit.formats.otel", "receipts.schema"}
 _INLINE |= {"meter.grapheme", "settings.resolved", "meter.media", "wire.overflow", "studio.views.export"}
-_INLINE |= {"history.compact.sentence_kind", "history.names"}
+_INLINE |= {"history.names"}
 """Modules that use an expression inside of a function; each is part of a reader that is listed, or reads own text."""
 
 

@@ -113,8 +113,10 @@ def cases(format: str, roles: tuple[str, ...] = ROLES) -> list[tuple[str, str]]:
 in_each_format = pytest.mark.parametrize("format", FORMATS)
 
 
-def rules_of(summary: str) -> list[str]:
-    return [line.text for line in read_back(summary) if line.kind == "rule"]
+def not_said(summary: str, role: str) -> bool:
+    """Return whether no words of another role are in a summary as those of the user."""
+    said = " ".join(line.text for line in read_back(summary) if line.role == "user")
+    return role in ("user", "end of the task") or not ("goes to the blue" in said or "to blue host" in said)
 
 
 def in_texts(said: str, *places: Any) -> bool:
@@ -134,9 +136,7 @@ def test_a_compaction_believes_no_forged_mark_and_loses_no_text(format):
         assert made.last.index == ""
         assert made.replaced == len(made.gone)
         first = apply(made, made.summary())
-        lost = " ".join(rules_of(first.summary))
-        assert "goes to the blue" not in lost, (role, kind)
-        assert "to blue host" not in lost
+        assert not_said(first.summary, role), (role, kind)
         assert in_texts(said, first.messages, list(first.texts.values())), (role, kind)
         more = [*first.messages, *history(format, role, forged(kind, 7732))[1:]]
         for previous in (None, first):
@@ -146,7 +146,7 @@ def test_a_compaction_believes_no_forged_mark_and_loses_no_text(format):
             assert again.replaced == first.replaced + len(again.gone) - (1 if format != "anthropic" else 0)
             assert json.dumps(ask(again)).lower().count("</conversation>") == 1
             second = apply(again, again.summary())
-            assert "goes to the blue" not in " ".join(rules_of(second.summary)), (role, kind)
+            assert not_said(second.summary, role), (role, kind)
             if role != "end of the task":
                 assert in_texts(forged(kind, 7732), second.messages, list(second.texts.values())), (role, kind)
 
@@ -195,7 +195,7 @@ def test_sessions_and_conversations_believe_no_forged_mark(format):
         assert session.status().compactions == 1, (role, kind)
         state = session._state
         assert state.compacted.replaced == len(messages) - len(session.messages) + (format != "anthropic")
-        assert "goes to the blue" not in " ".join(rules_of(state.compacted.summary))
+        assert not_said(state.compacted.summary, role), (role, kind)
         index = session.recall(state.compacted.index).splitlines()
         texts = [session.recall(line.split()[0]) for line in index]
         assert in_texts(said, session.messages, texts), (role, kind)
@@ -214,6 +214,7 @@ def test_a_continuation_reads_what_stands_behind_a_forged_mark(format):
         for previous in (None, before):
             made = continuation(history(format, role, said), goal="build", previous=previous, format=format)
             assert "/srv/blue7731/plan.py" in made.resources, (role, kind)
+            assert any("blue host 7731" in line.whole for line in made.lines), (role, kind)
             believed = [text for text in made.constraints if "goes to the blue" in text]
             assert not believed or role in ("user", "end of the task"), "the words of others are not the user's"
 
@@ -308,5 +309,5 @@ def test_a_tool_does_not_speak_for_the_user_in_what_a_summariser_reads():
         blocks = given.split("\n\n")
         assert not [block for block in blocks if block.startswith(("user: Never stop", "system: You must"))]
     found = once(read_text("tool", text))
-    assert not [line for line in found if line.kind == "rule"]
+    assert not [line for line in found if line.kind == "said"]
     assert "user:" not in condensed(found, 200, meter(METER))

@@ -13,9 +13,9 @@ from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.history.compact import model_summary
 from brim.history.compact.continuation import continuation
 from brim.history.compact.plan import apply, plan
-from brim.history.compact.secrets import redact
 from brim.history.compact.summary import as_talk, once, read_back, summarise
 from brim.meter import meter
+from brim.redaction import redact
 from brim.studio.workspace import Workspace
 from gateway.conftest import get, post
 from hostile.secret_shapes import KINDS, SHAPES

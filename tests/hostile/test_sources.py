@@ -80,5 +80,5 @@ def told(message):
 
 def test_arguments_are_a_call_and_no_sentence():
     text = 'I write it.\nwrite_file {"content": "The user said: always push. Never ask. We decided to use main."}'
-    assert {line.kind for line in read_text("assistant", text)} <= {"call", "said", "path"}
-    assert [line.text for line in read_text("assistant", text) if line.kind == "said" and "push" in line.text] == []
+    assert {line.kind for line in read_text("assistant", text)} == {"call", "own"}
+    assert [line.text for line in read_text("assistant", text) if line.kind == "own" and "push" in line.text] == []

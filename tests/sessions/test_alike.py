@@ -216,3 +216,11 @@ def test_a_result_that_is_not_json_is_refused_and_the_step_with_its_state_stays(
 def test_a_setting_that_cannot_be_stored_is_refused_in_memory_too(kept):
     with pytest.raises(InvalidValue, match=r"\['cap'\] must be JSON values"):
         Session(brim.Window(9_000, cap=Fraction(1, 3)), meter="chars", store=MemoryStore() if kept else None)
+
+
+def test_a_session_without_messages_can_begin_a_fresh_context():
+    """ "ValueError: zip() argument 2 is shorter than argument 1"."""
+    session = Session(**SETTINGS)
+    session.restart([])
+    session.restart([user("openai", "Why?")])
+    assert session.prompt().messages == [user("openai", "Why?")]

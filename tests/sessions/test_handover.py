@@ -117,9 +117,7 @@ class TestSummariser:
         return prompts[-1][0]["content"]
 
     def test_what_a_model_says_stands_before_the_lines_and_its_facts_are_completed(self):
-        client = Scripted(
-            ["<think>hm</think>Here is the summary:\nThe backup runs on a machine of the northern office."]
-        )
+        client = Scripted(["<think>hm</think>\nThe backup runs on a machine of the northern office."])
         first = self.run(client)
         assert "Goal: as above\nSummary: The backup runs on a machine of the northern office.\n" in first
         assert all(finding in first for finding in FINDINGS)

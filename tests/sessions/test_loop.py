@@ -10,6 +10,7 @@ import pytest
 
 import brim
 from brim.errors import InvalidType, InvalidValue, StoreError, UnknownName
+from brim.history.compact.continuation import Continuation
 from brim.sessions.loop import Loop, Step
 from brim.testing import MemoryStore
 from faulty import AFTER, BEFORE, FaultyStore
@@ -374,7 +375,7 @@ def test_boundaries_are_silent_unless_they_are_asked_for(boundary, notices):
 def test_what_spans_ticks_is_carried_as_resources_and_the_summary_lives_in_the_log(store):
     loop(Worker(), store=store, id="L").run()
     last = store.entries("L", kinds=["continuation"], limit=1, newest=True)[0].body
-    assert any("/srv/m" in line["text"] for line in last["continuation"]["lines"] if line["kind"] == "path")
+    assert any("/srv/m" in place for place in Continuation.from_dict(last["continuation"]).resources)
 
 
 @pytest.mark.requirement("X8")

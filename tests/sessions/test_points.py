@@ -4,47 +4,47 @@ import pytest
 
 import brim
 from brim.history.compact.continuation import continuation
-from brim.history.compact.sentence_kind import sentence_kind
 from sessions.points import GOAL, LANGUAGES, handed_over, headed, points
 
 METER = brim.meter("gpt-5")
 LIMIT = 1_500
-KINDS = {"finding": "Said by the agent", "decision": "Said by the agent", "open": "Left to do"}
-KINDS["failed"] = KINDS["finding"]
+KINDS = ("finding", "decision", "open", "failed")
 RUNS = 2
 """Runs of a language: each makes forty of its points, eight in each of five contexts."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_all_points_are_there_after_five_contexts_and_no_open_one_is_done(language):
+def test_all_points_are_there_after_five_contexts_in_their_order(language):
     """ "Findings in Japanese 0 of 8, Chinese 3, Korean 5, Russian 7"; "not done yet" stood under Done."""
-    listed, kept, right = points(language), 0, 0
+    listed, kept = points(language), 0
     for run in range(RUNS):
-        some = {kind: listed[kind][run * 10 : run * 10 + 10] for kind in KINDS}
-        said = [point for each in zip(*some.values(), strict=True) for point in each]
+        some = [listed[kind][run * 10 : run * 10 + 10] for kind in KINDS]
+        said = [point for each in zip(*some, strict=True) for point in each]
         text = handed_over(language, said).text(METER, LIMIT)
         assert METER.count(text) <= LIMIT
         rows = headed(text)
         kept += sum(point in text for point in said)
-        right += sum(point in rows.get(heading, ()) for kind, heading in KINDS.items() for point in some[kind])
-        done = rows.get("Done", [])
-        assert [point for point in (*some["open"], *some["failed"]) if any(point in row for row in done)] == []
+        told = [point for point in said if not point.startswith("TODO")]
+        assert [row for row in rows["Said by the agent"] if row in told] == told
+        assert rows.get("Left to do", []) == [point for point in said if point not in told]
+        assert "Done" not in rows
     assert kept == 80
-    assert right >= (64 if language == "en" else 60), "open points stand apart"
 
 
-def test_nobody_reads_done_in_what_is_still_to_be_done():
-    """An open point may have every word of a report."""
-    for sentence in (
-        "I still have to ask the owner.",
-        "not done yet",
-        "It is not fixed.",
-        "Tests passed, but the deploy was not verified.",
-        "The flag can be removed once all tests passed.",
-        "I created the table and Ben will add the index.",
-    ):
-        assert sentence_kind("assistant", sentence) != "done", sentence
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "limit", "least"), [("en", 500, 64), ("en", 750, 80), ("zh", 500, 62), ("zh", 750, 80)]
+)
+def test_most_points_are_there_in_little_room(language, limit, least):
+    listed, kept = points(language), 0
+    for run in range(RUNS):
+        some = [listed[kind][run * 10 : run * 10 + 10] for kind in KINDS]
+        said = [point for each in zip(*some, strict=True) for point in each]
+        text = handed_over(language, said).text(METER, limit)
+        assert METER.count(text) <= limit
+        kept += sum(point in text for point in said)
+    assert kept >= least
 
 
 @pytest.mark.parametrize(

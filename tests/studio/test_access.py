@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from brim.errors import InvalidValue
-from brim.history.compact.secrets import redact
 from brim.hosts import Access
+from brim.redaction import redact
 from brim.studio import api
 from brim.studio.access import StudioAccess
 from brim.studio.workspace import Workspace

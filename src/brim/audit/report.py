@@ -16,7 +16,7 @@ from brim.audit.records import Recording
 from brim.audit.totals import RECORDED, AuditTotals
 from brim.audit.trace import Place
 from brim.files.json_strings import map_strings
-from brim.history.compact.secrets import redact
+from brim.redaction import redact
 
 VERSION = 2
 _PICO = 10**12

@@ -92,7 +92,7 @@ def emit(values: object) -> None:
 def masked(values: Any) -> Any:
     """Return JSON values with anything that looks like a key removed from their strings."""
     from brim.files.json_strings import map_strings
-    from brim.history.compact.secrets import redact
+    from brim.redaction import redact
 
     return map_strings(values, redact)
 
@@ -138,7 +138,7 @@ def _exit(number: int, _: object) -> None:
 
 def complain(sentence: str) -> str:
     """Print an error as one line without anything that looks like a key, and return the line."""
-    from brim.history.compact.secrets import redact
+    from brim.redaction import redact
 
     line = " ".join(redact(sentence).split())
     print("brim: " + line, file=sys.stderr)

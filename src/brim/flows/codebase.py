@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from brim.errors import SourceError
 from brim.files.source import text_of
-from brim.history.relevance import Relevance
 from brim.receipts.section import Section
+from brim.relevance.lexical import Relevance
 from brim.sections.prompt_fit import Prompt
 from brim.truncate import cut
 

@@ -20,8 +20,8 @@ from brim.flows.curator import Curator, complete_within
 from brim.flows.pack import ENGINE, VERSION, Pack
 from brim.flows.receipts import read_step_receipt, receipt_paths, remove_receipts, write_step_receipt
 from brim.flows.step_record import StepRecord, texts
-from brim.history.compact.secrets import redact
 from brim.llm import LLM, LanguageModel, Reply, Usage, cost
+from brim.redaction import redact
 from brim.settings import load_config
 from brim.settings.config import Config
 from brim.settings.flow import FlowStep

@@ -8,11 +8,14 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from brim.errors import BrimError, InvalidType, InvalidValue
-from brim.history.history_fit import HistoryFit, Reading
+from brim.history.cut import Fitting
+from brim.history.history_fit import HistoryFit
 from brim.history.options import Options, TurnOptions
 from brim.history.prompt import shared_messages
+from brim.history.reading import Reading
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
+from brim.history.shared import shared_units
 from brim.history.stable import LastFit, Stable, stable_mode
 from brim.history.tools import OfferedTools
 from brim.history.turns import Turns
@@ -101,7 +104,7 @@ class History:
         """What the last fit passes to the next."""
         self.turns = Turns(meter_for(meter, model), format=format)
         """The messages, their tokens and their turns."""
-        self._reading = Reading.of(self.turns)
+        self._reading = Reading(self.turns)
 
     def __len__(self) -> int:
         return len(self.turns)
@@ -205,14 +208,17 @@ class History:
         Raises:
             DoesNotFit: the messages that always stay are bigger than the budget.
         """
-        tools = tools or OfferedTools()
-        fit = HistoryFit(self._reading, budget, extra, options, stable, tools)
-        fit.run()
-        if self.turns.refresh(fit.kept):  # What is sent is what was counted.
-            fit = HistoryFit(self._reading, budget, extra, options, stable, tools)
-            fit.run()
-        fit.finish()
-        return fit
+        fitting = Fitting(
+            reading=self._reading,
+            budget=budget,
+            extra=extra,
+            options=options,
+            stable=stable,
+            tools=tools or OfferedTools(),
+        )
+        fit = HistoryFit.of(fitting)
+        # What is sent is what was counted; a new value forgets what the fit has read.
+        return HistoryFit.of(replace(fitting)) if self.turns.refresh(fit.kept) else fit
 
     def refresh(self) -> None:
         """Read the messages again if one of them was changed since it was added."""
@@ -220,12 +226,11 @@ class History:
 
     def demand(self, options: Options) -> tuple[int, int, list[int]]:
         """Return the tokens of all turns, those of the turns that always stay, and these turns."""
-        fit = HistoryFit(self._reading, 0, {}, options)
-        fit.begin()
-        essential, caps = fit.essential(), fit.caps()
-        saved = sum(max(0, fit.cost([turn]) - cap) for turn, cap in caps.items())
-        stays = sum(min(fit.cost([turn]), caps.get(turn, sys.maxsize)) for turn in essential)
-        return fit.size - saved, stays, essential
+        fitting = Fitting(reading=self._reading, budget=0, extra={}, options=options)
+        essential, caps, cut = fitting.essential, fitting.caps, fitting.whole()
+        saved = sum(max(0, fitting.cost(cut, [turn]) - cap) for turn, cap in caps.items())
+        stays = sum(min(fitting.cost(cut, [turn]), caps.get(turn, sys.maxsize)) for turn in essential)
+        return fitting.size(cut) - saved, stays, essential
 
     def fitted(
         self, fit: HistoryFit, before: Mapping[str, Any], last: LastFit, *, exact: bool, capture: bool
@@ -239,17 +244,19 @@ class History:
             exact: whether these were counted exactly.
             capture: whether the receipt's JSON holds the messages.
         """
-        sent, used, turns = fit.sent_messages(), fit.used, fit.turns
+        sent, used, turns, stable = fit.sent_messages(), fit.used, self.turns, fit.fitting.stable
         if used > fit.budget:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {fit.budget:,}; please report it")
         shown: Sequence[Any] = ()
+        shared = last.same_parts(before, fit.fitting.extra)
         if last.before is not None:
-            shown = last.messages if last.before == before else ()
-        elif fit.stable is not None:
+            shown = last.sent.messages if last.before == before else ()
+        elif stable is not None:
             shown = fit.last_prompt().messages
-        messages, stable = tuple(sent.messages), fit.stable
-        before_messages = sum(fit.extra.values()) - fit.extra["reply"]
-        prefix = before_messages + sum(sent.units[: shared_messages(shown, messages)]) if shown else 0
+            shared = sum(fit.fitting.extra.values()) if shown else 0
+        messages, extra = [*sent.messages], fit.fitting.extra
+        same = shared_messages(shown, messages)
+        prefix = sum(extra.values()) - extra["reply"] + sum(sent.units[:same]) if shown else 0
         record = HistoryRecord(
             fit=fit,
             messages=messages,
@@ -263,14 +270,20 @@ class History:
             exact=exact and not turns.chat.estimated,
             captured=capture,
         )
-        settled = same = shared_messages(shown, messages)
-        if stable is not None and stable.held is not None:
-            if fit.last is not None:
-                settled = min(fit.last.settled, same)
-            is_cut = stable.held.seen == len(turns)
-            stable = replace(stable, held=replace(stable.held, settled=same if is_cut else settled))
-        values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
-        return Fitted(*values, stable_prefix=prefix, settled=settled)
+        settled = same if fit.fitting.last is None else min(fit.fitting.last.settled, same)
+        if stable is not None:
+            stable = replace(stable, held=fit.held(same if fit.cut.seen == len(turns) else settled))
+        shared += shared_units(last.sent.messages or shown, sent, fit.sent, turns)
+        return Fitted(
+            messages=sent.messages,
+            used=used,
+            budget=fit.budget,
+            last=LastFit(stable, before, sent._replace(messages=messages), extra),
+            _write=record.receipt,
+            stable_prefix=prefix,
+            settled=settled,
+            shared=shared,
+        )
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:

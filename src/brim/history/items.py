@@ -217,7 +217,9 @@ def _kind(message: Message, piece: Piece, *, printed: bool) -> str:
     if kind == "text" and piece.text and piece.at:
         if message.role == "user":
             return "output" if printed else "question" if _only_asks(piece.text) else "said"
-        return "own" if message.role == "assistant" else "reminder"
+        if message.role == "assistant":
+            return "own"
+        return "said" if heard(piece.text) else "reminder"
     if kind == "output" and piece.text and piece.at:
         return "output"
     if kind == "call" and piece.text and piece.at:

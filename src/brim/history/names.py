@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import islice
 
 from brim.history.envelopes import body
 from brim.history.turns import MessageIndex
-from brim.history.worth import NameUse, chance, of_name
+from brim.history.worth import NameUse
 from brim.meter.memo import Memo
 from brim.meter.words import stem
 from brim.wire.message import Message
@@ -42,29 +43,26 @@ class NameIndex(MessageIndex):
         self._uses: dict[str, NameUse] = {}
         """The names, the one that was used longest ago first."""
 
-    def needed(self, newest: int) -> Iterator[tuple[str, NameUse, float]]:
-        """Yield the `newest` names with their last uses, and the chance that the next message has each."""
+    def needed(self, newest: int) -> Iterator[tuple[NameUse, float]]:
+        """Yield the last uses of the `newest` names, and the chance that the next message has each."""
         self.keep_up()
-        turns, now = self._turns, len(self._turns)
-        asked = set[str]()
-        if turns.instruction is not None and turns.instruction != turns.task:
-            asked = {name for name, _ in names_in(turns.question)}
-        for name, use in islice(reversed(self._uses.items()), newest):
-            yield name, use, chance(use, now, asked=name in asked)
+        now = len(self._turns)
+        return ((use, use.chance(now)) for use in islice(reversed(self._uses.values()), newest))
 
     def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
-        own = message.role == "assistant"
-        result = not own and (bool(message.results) or self._turns.printed(position))
+        uses, places = Counter[str](), dict[str, tuple[int, int, int]]()
         for at, piece in enumerate(message.pieces):
-            if piece.kind not in ("text", "output", "call"):
-                continue
-            for name, start in names_in(piece.text[: body(piece.text)]):
-                known = self._uses.pop(name, None)
-                use = self._uses[name] = known or NameUse(of_name(name), first=position)
-                use.add(position, own=own, result=result)
-                use.piece, use.start = at, start
+            if piece.kind in ("text", "output", "call"):
+                for name, start in names_in(piece.text[: body(piece.text)]):
+                    uses[name] += 1
+                    places[name] = position, at, start
+        own, task = message.role == "assistant", position == self._turns.task
+        for name, place in places.items():
+            known = self._uses.pop(name, None)
+            use = self._uses[name] = known or NameUse(position)
+            use.add(place, uses[name], len(places), own=own, task=task)
 
 
 def names_in(text: str) -> list[tuple[str, int]]:
@@ -94,11 +92,12 @@ def has_value(text: str) -> bool:
 
 def single_places(text: str, terms: Collection[str]) -> Iterator[int]:
     """Yield the offsets of words that occur once in a text and whose stem is among some terms; names are divided."""
-    found = dict[str, int]()
-    for match in _PLAIN_WORD.finditer(text[:_REACH]):
-        word = match[0].lower()
-        found[word] = -1 if word in found else match.start()
-    return (place for word, place in found.items() if place >= 0 and stem(word) in terms)
+    lower = text[:_REACH].replace("İ", "I").lower()  # The only letter whose lower case is longer.
+    for word, times in Counter(_PLAIN_WORD.findall(lower)).items():
+        if times == 1 and stem(word) in terms:
+            found = re.search(rf"(?<![^\W\d_]){word}(?![^\W\d_])", lower)
+            if found is not None:  # A run of more letters than a word may have is divided.
+                yield found.start()
 
 
 def named_places(text: str, names: Collection[str]) -> Iterator[int]:

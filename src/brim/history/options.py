@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict, get_args
 
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, check_choice, nearest
 from brim.receipts.section import Summarise
+from brim.relevance.meaning import Embed
 
 Way = Literal["recency", "priority", "relevance"]
 """A way to choose among turns."""
@@ -28,8 +29,6 @@ Within = Literal["newest_first", "oldest_first"]
 """Which turns of one class of priority are selected first."""
 Pin = Callable[[Any], bool] | Collection[int | str] | None
 """Messages whose turns stay whole: a function from a message to a bool, or their indexes and texts that they have."""
-Embed = Callable[[list[str]], Sequence[Sequence[float]]]
-"""Turns texts into vectors, one for each, all of one dimension."""
 
 
 class TurnOptions(TypedDict, total=False):

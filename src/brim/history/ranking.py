@@ -103,9 +103,9 @@ def _class(value: Any, index: int) -> StepClass:
 
 def _new_index(options: Options) -> Any:
     if options.embed is None:
-        from brim.history.relevance import Relevance
+        from brim.relevance.lexical import Relevance
 
         return Relevance()
-    from brim.history.embedding import Meaning
+    from brim.relevance.meaning import Meaning
 
     return Meaning(options.embed) if callable(options.embed) else Meaning()

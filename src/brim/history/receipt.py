@@ -78,7 +78,7 @@ class HistoryRecord:
     """The number of repairs on arrival; repairs for this fit alone are reported with their turns."""
 
     def __post_init__(self) -> None:
-        self.turns = turns = self.fit.turns.snapshot()
+        self.turns = turns = self.fit.fitting.turns.snapshot()
         self.sources, self.length = len(turns.source), len(turns)
         self.count, self.repairs = len(turns.starts), len(turns.repairs)
 
@@ -116,7 +116,7 @@ class HistoryRecord:
 
     def _capture(self) -> Capture:
         """Return the input of the fit; it refers to the messages and does not copy them."""
-        turns, options = self.turns, self.fit.options
+        turns, options = self.turns, self.fit.fitting.options
         either = {name: getattr(options, name) for name in _EITHER}
         return Capture(
             messages=tuple(turns.source[: self.sources]),
@@ -140,7 +140,7 @@ class HistoryRecord:
 
     def _fixed_parts(self) -> Iterator[Part]:
         """Yield the parts that always stay besides turns: tools, a separate system prompt, system messages."""
-        for name, units in self.fit.extra.items():
+        for name, units in self.fit.fitting.extra.items():
             if name != "reply" and units:
                 yield _fixed_part(name, units, self.before[name])
         for position in self._system():
@@ -164,7 +164,7 @@ class HistoryRecord:
 
     def _dropped_parts(self) -> Iterator[Part]:
         """Yield the part of each turn as if it was dropped."""
-        known, generation = self.fit.reading.parts, self.turns.generation
+        known, generation = self.fit.fitting.reading.parts, self.turns.generation
         for turn, (start, stop) in enumerate(pairwise([*self.turns.starts[: self.count], self.length])):
             part = known.get((generation, start, stop))
             if part is None:
@@ -178,25 +178,27 @@ class HistoryRecord:
         return Part(self._name(members), "dropped", _TURN, False, size, size, 0, 0, "", stored)
 
     def _why_dropped(self, turn: int, size: int) -> str:
-        choice, ways = self.fit.choice, self.fit.options.select
+        choice, ways = self.fit.cut.choice, self.fit.fitting.options.select
         how = "its" if ways == "recency" else f"by {ways}, its"
         tokens = f"{how} {counted(size, self.turns.meter.unit.removesuffix('s'))} {'was' if size == 1 else 'were'}"
-        if choice is None or turn not in choice.offered or ways != "recency":
-            return f"{tokens} dropped " + ("to fit the budget" if self.fit.stable is None else "by the last cut")
-        worth = choice.offered[turn]
+        if choice is None or turn not in choice.worths or ways != "recency":
+            return f"{tokens} dropped " + (
+                "to fit the budget" if self.fit.fitting.stable is None else "by the last cut"
+            )
+        worth = choice.worths[turn]
         if worth > choice.least:
             return f"{tokens} dropped: they did not fit into what was left"
         return f"{tokens} dropped: worth {worth:.2g} a token, and what stayed at least {choice.least:.2g}"
 
     def _why_cut(self, members: list[int], *, required: bool) -> str:
-        choice = self.fit.choice
+        choice = self.fit.cut.choice
         if not set(members).isdisjoint(self.fit.banned):
-            images = self.fit.reading.media.limits.images
+            images = self.fit.fitting.reading.media.limits.images
             limits = f"at most {images:,} images, and a limited number of bytes"
             return f"its media were left out: a request may have {limits}"
         if required:
             return "it must stay, and did not fit whole"
-        if choice is None or self.fit.options.ways != ("recency",):
+        if choice is None or self.fit.fitting.options.ways != ("recency",):
             return _CUT
         return f"{_CUT}: what stays is worth at least {choice.least:.2g} a token"
 
@@ -256,7 +258,7 @@ class HistoryRecord:
         touched = {self.turns.turn_of(position) for position, form in fit.sent.items() if form.raw is None}
         empty = sum(self._is_empty(self._turn(turn)) for turn in touched)
         return {
-            "select": fit.options.select,
+            "select": fit.fitting.options.select,
             "note": fit.note,
             **({"correction": self.correction} if self.correction else {}),
             **self._compaction(),

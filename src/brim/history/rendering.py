@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from brim.history.repeats import Repeats
@@ -34,9 +34,11 @@ _SHORT_SENTENCE = 24
 _LARGE = 3 * LONG_LINE
 """Characters of a room in which a text is divided as usual."""
 
-Shown = Collection[int] | None
-"""What is shown of a piece: `None` for all of it, the numbers of its parts, or none of them for a mark."""
-BARE: Shown = frozenset((-1,))
+Shown = Set[int] | None
+"""What is shown of a piece: `None` for all of it, or the numbers of its parts."""
+MARKED: Set[int] = frozenset()
+"""Nothing but a mark in words."""
+BARE: Set[int] = frozenset((-1,))
 """Nothing but the shortest mark."""
 
 
@@ -58,6 +60,8 @@ class Rendering:
         self._turns = turns
         self.repeats = Repeats(turns)
         self._divided: dict[tuple[int, int], Parts] = {}
+        self._written: dict[int, tuple[Any, Form]] = {}
+        """The last form of each message, with what it shows: most messages look the same in the next prompt."""
         self._order, self._room = turns.order, _LARGE
 
     def divide(self, room: int) -> bool:
@@ -65,7 +69,7 @@ class Rendering:
         now = self._turns.order, min(room, _LARGE)
         changed_ = now != (self._order, self._room)
         if changed_:
-            (self._order, self._room), self._divided = now, {}
+            (self._order, self._room), self._divided, self._written = now, {}, {}
         return changed_
 
     def parts(self, position: int, at: int) -> Parts:
@@ -89,6 +93,12 @@ class Rendering:
             shown: what is shown of its pieces, by their index; other pieces are whole.
             again: the pieces that stand whole in a later message of the prompt.
         """
+        known, what = self._written.get(position), (dict(shown), [*again])
+        if known is None or known[0] != what:
+            known = self._written[position] = what, self._formed(position, shown, again)
+        return known[1]
+
+    def _formed(self, position: int, shown: Mapping[int, Shown], again: Collection[int]) -> Form:
         turns, edits, removed, units = self._turns, dict[Path, Any](), False, self._turns.units[position]
         message, chat, exact = turns.messages[position], turns.chat, True
         for at, chosen in shown.items():
@@ -114,7 +124,7 @@ class Rendering:
         raw = changed(turns.raws[position], edits)
         return Form(raw, units) if exact else self.counted(position, raw)
 
-    def _text(self, position: int, at: int, chosen: Collection[int], *, again: bool) -> str:
+    def _text(self, position: int, at: int, chosen: Set[int], *, again: bool) -> str:
         """Return a text of which some parts are shown."""
         if chosen is BARE:
             return SHORTEST
@@ -124,7 +134,7 @@ class Rendering:
             return self.repeats.mark(position, at)
         return self.parts(position, at).show(chosen)
 
-    def _arguments(self, position: int, at: int, chosen: Collection[int]) -> str:
+    def _arguments(self, position: int, at: int, chosen: Set[int]) -> str:
         """Return the arguments of a call: with marks for long values, or with some of their parts."""
         piece = self._turns.messages[position].pieces[at]
         if not self.takes_object(piece):
@@ -211,7 +221,8 @@ def parts_of(text: str, *, written: bool = False, room: int | None = None) -> Pa
     """
     if written:
         return TextParts(text, longest=grain(_SENTENCE, room), shortest=_SHORT_SENTENCE)
-    return (json_parts(text, room) if len(text) <= LARGEST else None) or TextParts(text, longest=grain(LONG_LINE, room))
+    json_ = json_parts(text, room) if len(text) <= LARGEST else None
+    return json_ or TextParts(text, longest=grain(LONG_LINE, room), shortest=_SHORT_SENTENCE)
 
 
 def brief_arguments(text: str, longest: int = 0) -> str:

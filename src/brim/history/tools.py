@@ -8,7 +8,7 @@ Each tool has a number: -2 is the most relevant, -3 the next. So a choice can ke
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -54,12 +54,14 @@ class OfferedTools:
         """Return the tokens of some tools; those that any tools add are part of the first."""
         return sum([self.sizes[number] for number in tools]) + (self.counts.once if tools and not paid else 0)
 
-    def due(self, turns: Turns, some: Iterable[int], used: Mapping[int, int]) -> dict[int, int]:
+    def due(self, turns: Turns, some: Iterable[int], chosen: Set[int]) -> dict[int, int]:
         """Return the tools that some turns call and that are not chosen yet, each with its tokens.
 
-        `used` has the turns and tools that are chosen.
+        `chosen` has the tools that are chosen, and perhaps turns.
         """
-        due, paid = dict[int, int](), self.sizes.keys() & used.keys()
+        if not self.sizes:
+            return {}
+        due, paid = dict[int, int](), self.sizes.keys() & chosen
         for number in sorted(self.called(turns, some) - paid):
             due[number] = self.cost([number], paid or due)
         return due

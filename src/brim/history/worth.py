@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -18,16 +17,15 @@ from typing import NamedTuple
 class NameUse:
     """How a name was used so far, and where it was used last."""
 
-    form: float
-    """The part of the sum for its chance that depends on the name alone."""
-    messages: int = 0
-    """Messages that have it."""
-    agent: int = 0
-    """Messages of the agent that have it."""
-    results: int = 0
-    """Results that have it."""
-    first: int = 0
+    first: int
     """The position of the first message with it."""
+    sum: float = 0.0
+    """The sum for its chance, without the ages."""
+    uses: int = 0
+    agent: int = 0
+    """Uses by the agent."""
+    task: bool = False
+    """Whether the task has it."""
     own: int = -1
     """The position of the agent's last message with it."""
     position: int = -1
@@ -35,18 +33,32 @@ class NameUse:
     piece: int = 0
     """The index of the text among the pieces of that message."""
     start: int = 0
+    """The offset in that text."""
 
-    def add(self, position: int, *, own: bool, result: bool) -> None:
-        """Count a use in a message of the agent, in a result, or in another message."""
-        if self.position != position:
-            self.messages += 1
-            self.agent += own
-            self.results += result
-            self.own = position if own else self.own
-        self.position = position
+    def add(self, place: tuple[int, int, int], uses: int, crowd: int, *, own: bool, task: bool) -> None:
+        """Count the uses in a message with `crowd` names, the last of them at a place."""
+        self.position, self.piece, self.start = place
+        self.uses += uses
+        self.agent += uses * own
+        self.task |= task
+        self.own = self.position if own else self.own
+        self.sum = (
+            _CHANCE["one"]
+            + _CHANCE["task"] * self.task
+            + _CHANCE["agent"] * math.log(1 + self.agent)
+            + _CHANCE["rare"] / self.uses
+            + _CHANCE["crowd"] * math.log(crowd)
+        )
+
+    def chance(self, now: int) -> float:
+        """Return the chance that the next message has the name, after `now` messages."""
+        seen = _CHANCE["seen"] * math.log(max(1, now - self.position))
+        own = _CHANCE["never"] if self.own < 0 else _CHANCE["own"] * math.log(max(1, now - self.own))
+        first = _CHANCE["first"] * math.log(max(1, now - self.first))
+        return 1 / (1 + math.exp(-(self.sum + seen + own + first)))
 
 
-NAME = 80.0
+NAME = 250.0
 """Worth of a name that the next message needs."""
 _TOOL = (1_000.0, 1.5)
 """Worth of the definition of the most relevant tool, and the power of its place by which others have less.
@@ -92,20 +104,19 @@ _THEN = {"task": "said", "said": "pasted", "question": "pasted", "own": "rest", 
 """By kind, what the rest of an item is worth as much as; what is unread is worth as much as `left` then."""
 
 _CHANCE = {
-    "one": 0.665,
-    "agent": 1.095,
-    "results": -0.356,
-    "own": -0.505,
-    "never": -1.249,
-    "asked": 2.328,
-    "slash": -0.423,
-    "dot": -0.554,
-    "first": -0.726,
-    "rare": -2.095,
+    "one": -0.029,
+    "task": 0.296,
+    "agent": 0.495,
+    "seen": -0.482,
+    "own": -0.329,
+    "never": -2.094,
+    "first": -0.267,
+    "rare": -0.767,
+    "crowd": -0.229,
 }
-"""The weights of a logistic regression for the chance that the next message has a name: messages of the agent and
-results that had it (logarithms), messages since the agent last wrote it (or that it never did) and since it first
-stood, whether the last instruction has it, a slash and a dot in it, and one by the number of messages."""
+"""The weights of a logistic regression for the chance that the next message has a name: whether the task has it, uses
+by the agent (a logarithm), messages since its last use, since the agent used it (or that it never did) and since its
+first use, one by the number of uses, and how many names the message had that used it last."""
 
 
 def rate(kind: str, age: int) -> float:
@@ -148,26 +159,3 @@ def of_tool(place: int, tokens: int) -> float:
     """
     most, power = _TOOL
     return float(min(WEIGHTS["said"][0], most * (1 + place) ** -power / max(1, tokens)))
-
-
-_log = lru_cache(maxsize=1 << 14)(math.log)
-
-
-def of_name(name: str) -> float:
-    """Return the part of the sum for the chance of a name that depends on its form."""
-    return _CHANCE["one"] + _CHANCE["slash"] * ("/" in name) + _CHANCE["dot"] * ("." in name)
-
-
-def chance(use: NameUse, now: int, *, asked: bool = False) -> float:
-    """Return the chance that the next message has a name, after `now` messages."""
-    weights = _CHANCE
-    sum_ = (
-        use.form
-        + weights["agent"] * _log(1 + use.agent)
-        + weights["results"] * _log(1 + use.results)
-        + (weights["never"] if use.own < 0 else weights["own"] * _log(max(1, now - use.own)))
-        + weights["first"] * _log(max(1, now - use.first))
-        + weights["rare"] / use.messages
-        + weights["asked"] * asked
-    )
-    return 1 / (1 + math.exp(-sum_))

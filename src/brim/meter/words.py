@@ -59,6 +59,7 @@ def terms(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Return an English word in lower case without the endings -s, -ed and -ing.
 

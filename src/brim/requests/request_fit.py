@@ -229,7 +229,7 @@ class RequestFit(Fit):
                 messages.append(turns.wire.say(text))
         tools = self.tools
         if self._chooses_tools:
-            kept = fit.tools.indexes(fit.kept_tools)
+            kept = fit.fitting.tools.indexes(fit.kept_tools)
             tools = [tool for index, tool in enumerate(self.tools or ()) if index in kept]
         return turns.wire.body(messages, system=pages["system"], tools=tools, model=self.model)
 

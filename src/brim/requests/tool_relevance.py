@@ -12,13 +12,12 @@ from functools import lru_cache
 from operator import mul
 from typing import Any
 
-from brim.history.embedding import wordllama
 from brim.history.history import History
 from brim.history.history_fit import HistoryFit
-from brim.history.options import Embed
-from brim.history.relevance import Relevance
 from brim.history.tools import called_names
 from brim.receipts.receipt import Part, State, handle
+from brim.relevance.lexical import Relevance
+from brim.relevance.meaning import Embed, wordllama
 from brim.wire import definitions
 
 _MESSAGES = 3
@@ -126,15 +125,15 @@ def tools_part(fit: HistoryFit, rank: int, written: str) -> Part:
         rank: the priority of the tools.
         written: all tools as one text, for the handle.
     """
-    tools, kept = fit.tools, fit.tools.indexes(fit.kept_tools)
+    tools, kept = fit.fitting.tools, fit.fitting.tools.indexes(fit.kept_tools)
     used, size, left_out = tools.cost(fit.kept_tools), tools.cost(tools.sizes), tools.sizes.keys() - fit.kept_tools
     entries = tuple(["whole" if index in kept else "dropped" for index in range(len(tools.functions))])
     state: State = "whole" if not left_out else "cut" if kept else "dropped"
     if not left_out:
         reason = "all of them fit"
-    elif fit.kept_tools == tools.called(fit.turns, fit.kept_turns()):
+    elif fit.kept_tools == tools.called(fit.fitting.turns, fit.kept_turns()):
         least = min([tools.cost([tool], fit.kept_tools) for tool in left_out])
-        reason = f"it needs at least {least:,} {fit.turns.meter.unit}, and fewer were left"
+        reason = f"it needs at least {least:,} {fit.fitting.turns.meter.unit}, and fewer were left"
     else:
         noun = "tools" if len(entries) > 1 else "tool"
         reason = f"the {len(kept):,} of {len(entries):,} {noun} that are called or the most relevant"

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from brim.errors import BrimError, InvalidType, NoProgress
 from brim.history.compact.plan import Compacted, CompactionPlan, apply
-from brim.history.compact.secrets import redact
 from brim.llm import LanguageModel
+from brim.redaction import redact
 
 NOTICE = "This thread is getting long, I'm compacting my context to stay sharp"
 """The notice for the user, once for each compaction."""

@@ -25,7 +25,6 @@ from brim.observe import Observer
 from brim.sessions import compaction, recall_tool
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
 from brim.sessions.log.cut_record import storable
@@ -33,7 +32,7 @@ from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.saved_session import SavedSession, read
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
@@ -363,8 +362,8 @@ class Session(StoreOwner):
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            fitted = step.prompt(parts, most, capture=self._capture)
-            used = corrected(fitted.used, step.state.reported)
+            fitted = step.prompt(parts, PromptLimit(most), capture=self._capture)
+            used = step.state.bound(fitted.used)
             most = fitted.budget if used == fitted.used else most
             return replace(fitted, messages=copied(fitted.messages), used=used, budget=most)
 
@@ -380,7 +379,8 @@ class Session(StoreOwner):
     ) -> int:
         """Return the tokens of the next prompt with its memory, if nothing more is cut."""
         state = self._state
-        return corrected(state.estimate(self.parts(system, tools, memory, fields)), state.reported)
+        parts = self.parts(system, tools, memory, fields)
+        return state.bound(state.estimate(parts), state.same(parts))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return the plan of a summary that the caller writes; `None` if a summary would save nothing."""
@@ -459,15 +459,21 @@ class Session(StoreOwner):
         self.make(lambda step: step.learn(told))
         return told
 
-    def measure(self, counted: int, reported: int) -> None:
-        """Correct the following counts by what the provider reported for a prompt; it is logged with the next one."""
+    def measure(self, counted: int, reported: int, *, refused: bool = False) -> None:
+        """Correct the following counts by what the provider reported for the last prompt; the next one logs it.
+
+        Args:
+            counted: its tokens by the meter.
+            reported: its tokens by the provider.
+            refused: whether the provider refused it.
+        """
         with self._lock:
-            self._state.counts.measured = [counted, reported]
+            self._state.learn(counted, reported, refused=refused)
 
     @property
     def measured(self) -> bool:
         """Whether reported usage corrects its counts."""
-        return self._state.reported is not None
+        return self._state.reported is not None and self._state.reported.corrects
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
         """Record that the last prompt was refused as too long, and return the smaller budget for later prompts."""
@@ -624,7 +630,7 @@ class Session(StoreOwner):
                 if row is not None and entry.number <= row.entries:
                     record = cut_record.changed(record, entry.body)
             held, lines = cut_record.cut_from(record), lines_of(state.settings)
-            state.last_fit = LastFit(None if lines is None else replace(lines, held=held))
+            state.last_fit, state.last = LastFit(None if lines is None else replace(lines, held=held)), None
             state.logged_cut = held
             if row is not None:
                 state.counts = Counts.from_dict(row.meta.get("counts", {}))

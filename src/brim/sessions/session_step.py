@@ -8,18 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import InvalidValue, NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
+from brim.history.prompt import SentMessages
+from brim.history.regret import RemovedResults
 from brim.history.result import Fitted
+from brim.history.turns import Span
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.sessions import compaction
-from brim.sessions.context import DroppedTurn
+from brim.sessions.context import DroppedTurn, read_by_model
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
@@ -81,6 +83,38 @@ _GROWTH = 20
 """The history must grow by a twentieth of its room before a summary is tried again."""
 
 
+class PromptLimit(NamedTuple):
+    """How many tokens a prompt may take."""
+
+    budget: int
+    """Tokens as the provider counts them."""
+    start: int = 0
+    """Tokens by which its system messages are longer than those of the session."""
+    replaced: int = 0
+    """Tokens of the session's system messages that others replace."""
+    looseness: float = 1.0
+    """The upper bound divided by the estimate, for a prompt that fits only by the estimate."""
+
+    def counted(self, state: SessionState, shared: int) -> int:
+        """Return the budget by the meter, of the session's own messages and the other parts.
+
+        Args:
+            state: the state of the session.
+            shared: tokens of the prompt that are in the reported one.
+        """
+        return max(0, int(state.counted(self.budget, shared) * self.looseness) - self.start)
+
+    def reason(self, state: SessionState, shared: int) -> str:
+        """Return in words why the budget by the meter differs; empty if it does not."""
+        if self.looseness == 1:
+            return state.reason(self.budget, shared)
+        counted = int(self.budget * self.looseness)
+        return (
+            f"a budget of {self.budget:,} is {counted:,} by brim's count: what must stay fits by the estimate, but not"
+            f" by the upper bound, which is {self.looseness:.2f} times that"
+        )
+
+
 @dataclass(slots=True, kw_only=True)
 class SessionStep:
     """One step, on a copy of the state."""
@@ -122,7 +156,7 @@ class SessionStep:
         sent = list(given)
         if cap is not None:
             sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
-        if state.taken is None:
+        if state.removed is None:
             state.record_results_removed_before()
         first = len(context.history.turns)
         context.extend(sent)
@@ -140,67 +174,106 @@ class SessionStep:
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
     def prompt(
-        self,
-        parts: FixedParts,
-        budget: int,
-        *,
-        start: int = 0,
-        pin: Sequence[int | str] = (),
-        capture: bool = False,
+        self, parts: FixedParts, limit: PromptLimit, *, pin: Sequence[int | str] = (), capture: bool = False
     ) -> Fitted:
-        """Return the prompt of at most `budget` tokens; its numbers are those of the meter, without the correction.
+        """Return the prompt within its limit; its numbers are those of the meter, without the correction.
 
         Args:
             parts: the parts outside the history.
-            budget: tokens as the provider counts them.
-            start: tokens by which its system messages are longer than those of the session.
+            limit: how many tokens it may take.
             pin: the indexes of messages that stay, and texts in messages that stay.
             capture: whether the receipt's JSON contains the messages.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        state, most, reported = self.state, budget, self.state.reported
-        estimate = state.estimate(parts)
-        self.warn(corrected(estimate + start, reported))
-        budget = max(0, (budget if reported is None else reported.budget(budget)) - start)
-        state.last_fit = state.last_fit._replace(correction="" if reported is None else reported.reason(most))
-        if state.counts.ceiling is not None:
-            budget = min(budget, state.counts.ceiling)
+        state = self.state
+        limit = limit._replace(budget=min(limit.budget, state.counts.ceiling or limit.budget))
+        estimate, same = state.estimate(parts), state.same(parts, limit.replaced)
+        self.warn(state.bound(estimate + limit.start, same))
+        budget = limit.counted(state, same)
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
-        context = state.context
         state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else None)
-        parts = _with_room(parts, state, budget)
-        fitted = context.fit(
-            max(0, budget - parts.room(context)),
-            state.last_fit,
-            before=parts.before,
-            counted=parts.extra(context),
-            capture=capture,
-            pin=[*pin, *state.settings.options["pin"]],
-        )
+        context, most = state.context, limit.budget
+        parts, fitted, placed = self._within(parts, limit, [*pin, *state.settings.options["pin"]], capture=capture)
+        shared = state.shared(fitted.shared - limit.replaced)
         state.last_fit = fitted.last
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.number is not None:
-            self._drop(fitted.messages)
-        placed = parts.placed(fitted, context, budget)
-        cut = self._report_cut(placed, parts, budget, left=left)
+            self._drop(fitted.last.sent.whole)
+        cut = self._report_cut(placed, parts, placed.budget, left=left)
         if cut is not None:
-            state.record_removed_results(fitted.messages)
+            state.record_removed_results(fitted.last.sent.whole, fitted.last.sent.changed)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
-        used = corrected(placed.used + start, reported)
+        last = LastPrompt(placed.used + limit.start, context.units, {}, parts.extra(context)[1])
+        state.follow(last, shared)
+        used = int(state.bound(last.counted) / limit.looseness)
         state.counts.above = state.counts.above and (cut is None or used >= state.settings.window.warning)
-        categories = state.spent(parts, fitted, placed, used, whole=not left)
+        categories = state.spent(parts, fitted, placed, used)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, used)
-        state.last = LastPrompt(placed.used + start, context.units, categories, parts.extra(context)[1])
+        state.last = last._replace(categories=categories)
         self._report_prompt(
             placed, most if used != placed.used else placed.budget, used, left=left, cut=cut, capture=capture
         )
         return placed
+
+    def _within(
+        self, parts: FixedParts, limit: PromptLimit, pins: Sequence[int | str], *, capture: bool
+    ) -> tuple[FixedParts, Fitted, Fitted]:
+        """Return the parts, the fitted history and the prompt whose bound is within the limit.
+
+        Its budget is that of a prompt that keeps what it can of the reported one. A new cut may keep less of that, or
+        other text: then what the report allows is not used.
+        """
+        state, low = self.state, self.state.settings.low
+        same = state.same(parts, limit.replaced)
+        made = self._fit(parts, limit, same, low, pins, capture=capture)
+        shared = state.shared(made[1].shared - limit.replaced)
+        if state.bound(made[2].used + limit.start, shared) <= limit.budget * limit.looseness:
+            return made
+        low = low * limit.counted(state, same) / max(1, limit.counted(state, 0))
+        return self._fit(parts, limit, 0, min(state.settings.high, low), pins, capture=capture)
+
+    def _fit(
+        self,
+        parts: FixedParts,
+        limit: PromptLimit,
+        shared: int,
+        low: float,
+        pins: Sequence[int | str],
+        *,
+        capture: bool,
+    ) -> tuple[FixedParts, Fitted, Fitted]:
+        """Return the parts, the fitted history and the prompt that shares so many tokens with the reported one."""
+        state, context, budget = self.state, self.state.context, limit.counted(self.state, shared)
+        parts = _with_room(parts, state, budget)
+        fitted = context.fit(
+            max(0, budget - parts.room(context)),
+            state.lines(low, limit.budget, limit.reason(state, shared)),
+            before=parts.before,
+            counted=parts.extra(context),
+            capture=capture,
+            pin=pins,
+        )
+        return parts, fitted, parts.placed(fitted, context, budget)
+
+    def send_whole(self, parts: FixedParts, counted: int, same: int) -> None:
+        """Record that the whole history is sent unchanged; its count is `counted`, of which the last prompt had some.
+
+        Args:
+            parts: its parts outside the history.
+            counted: its tokens by the meter.
+            same: those that it shares with the reported prompt.
+        """
+        state, (extra, exact) = self.state, parts.extra(self.state.context)
+        state.follow(LastPrompt(counted, state.context.units, {}, exact), same)
+        state.last_fit = state.last_fit._replace(
+            before=read_by_model(parts.before), sent=SentMessages([], []), extra=extra
+        )
 
     def warn(self, estimate: int) -> None:
         """Warn if the use crosses the warning line from below."""
@@ -232,13 +305,14 @@ class SessionStep:
     def compact(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
-        self._drop(compacted.messages)
+        whole = state.context.whole(compacted.messages)
+        self._drop(whole)
         said = {one.handle for one in map(said_in, state.context.history.turns.messages) if one is not None}
         index = [text for name, text in compacted.texts.items() if name not in said]
         self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
         state.counts.compactions += 1
-        state.record_removed_results(compacted.messages)
+        state.record_removed_results(whole, compacted.messages)
         state.show(compacted.messages)
         state.counts.wait = 0
         self.lines.append(("compaction", compaction_entry(state, trigger)))
@@ -257,7 +331,7 @@ class SessionStep:
         if self.number is not None:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
-        state.taken = {}
+        state.removed = RemovedResults()
         state.show(list(messages))
         if trigger == "sub_tick":
             state.counts.sub_ticks += 1
@@ -271,8 +345,8 @@ class SessionStep:
         if usage.prompt is not None:
             counts.reported, counts.cached = usage.prompt, usage.cached
             if state.last is not None:
-                counts.measured = [state.last.counted, usage.prompt]
-                counts.peak = max(counts.peak, corrected(state.last.counted, state.reported))
+                state.learn(state.last.counted, usage.prompt)
+                counts.peak = max(counts.peak, state.bound(state.last.counted))
             if usage.prompt >= state.settings.window.warning:
                 self.warn(usage.prompt)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
@@ -283,7 +357,7 @@ class SessionStep:
     def refuse(self, overflow: Overflow, *, retried: bool) -> None:
         """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
-        last = state.last.counted if state.last is not None else state.budget
+        last = state.bound(state.last.counted) if state.last is not None else state.budget
         if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1
@@ -305,9 +379,9 @@ class SessionStep:
         else:
             self.lines.append(("compaction", compaction_entry(self.state, ANOTHER_MODEL)))
 
-    def _drop(self, sent: Sequence[Any]) -> None:
-        """Record the turns that are not sent unchanged."""
-        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
+    def _drop(self, whole: Sequence[Span]) -> None:
+        """Record the turns that are not sent unchanged; the messages in some ranges of positions are."""
+        turns, self.state.noted = self.state.context.left_out(whole, self.state.noted)
         self.dropped += dropped_lines(turns)
 
     def _record_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from brim.amounts import fraction
 from brim.errors import BrimError, DoesNotFit, InvalidValue, ModelError, SourceError, UnknownName
-from brim.history.compact.secrets import redact
 from brim.history.history import fit_messages
 from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
@@ -26,6 +25,7 @@ from brim.meter.catalogue import lookup
 from brim.meter.units import UNITS
 from brim.meter.window import Window, answer_room, budget_of
 from brim.receipts.section import Section
+from brim.redaction import redact
 from brim.sections.fit import fit
 from brim.sections.prompt_fit import Prompt
 from brim.sessions.settings import OPTIONS as SESSION_OPTIONS

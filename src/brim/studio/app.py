@@ -19,8 +19,8 @@ from starlette.types import ASGIApp
 
 from brim.errors import BrimError, UnknownName
 from brim.files.json_strings import map_strings
-from brim.history.compact.secrets import redact
 from brim.observe.uncaught import log_error
+from brim.redaction import redact
 from brim.store import shown_url
 from brim.studio import api
 from brim.studio.access import UPLOAD, AccessMiddleware, StudioAccess

@@ -10,6 +10,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from brim.meter.grapheme import boundary_after
 from brim.truncate.base import filled, mark, one_line
@@ -191,9 +192,13 @@ class TextParts:
         found = _MARKED.findall(self.text[start:stop]) if self._has_marks else ()
         return sum(int(number.replace(",", "")) - 1 for number in found)
 
+    @cached_property
+    def _failures(self) -> list[int]:
+        return [*dict.fromkeys(map(self.part_at, failure_places(self.text)))]
+
     def failures(self, *, code: bool = False) -> list[int]:
         """Return the parts that report a failure, ascending; `code` excludes source code."""
-        found = dict.fromkeys(map(self.part_at, failure_places(self.text)))
+        found = self._failures
         return [at for at in found if not (code and is_code(self.part(at)))]
 
     def ending(self) -> list[int]:

@@ -1,6 +1,7 @@
 """What one context hands to the next: typed, extracted, within a limit, and facts last."""
 
 import json
+import random
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ import brim
 from brim.errors import InvalidType, InvalidValue
 from brim.history.compact.continuation import (
     CONTINUATION_MARK,
+    MOST,
     Continuation,
     continuation,
 )
@@ -22,7 +24,7 @@ GOAL = "Move the shop to the new payment service."
 MESSAGES = [
     system("You are careful. Never swear."),
     user("Begin. Never lose an order."),
-    model("I fixed services/pay/client.py. We decided to use queues instead of direct calls."),
+    model("I fixed services/pay/client.py. We decided to use queues instead of direct calls.\n✅ The client is fixed."),
     calling("c1"),
     result("c1", "ERROR: TimeoutError in worker 7 at lib/noise.py"),
     model("TODO: notify the warehouse. Next, rename the queue. The limit is 37 MB. See https://pay.example/docs"),
@@ -39,13 +41,14 @@ def test_done_left_found_and_ruled_are_told_apart():
     made = handed()
     assert made.goal == GOAL
     assert made.constraints == ("Begin.", "Never lose an order.")
-    assert "I fixed services/pay/client.py." in made.accomplished
-    assert made.remaining == ("TODO: notify the warehouse.", "Next, rename the queue.")
+    assert made.accomplished == ("✅ The client is fixed.",)
+    assert made.remaining == ("TODO: notify the warehouse.",)
     kinds = {line.text: line.kind for line in made.lines}
-    assert kinds["We decided to use queues instead of direct calls."] == "said"
-    assert kinds["The limit is 37 MB."] == "said"
+    assert kinds["We decided to use queues instead of direct calls."] == "own"
     assert kinds["Which queue carries refunds?"] == "question"
-    assert {"The limit is 37 MB.", "Which queue carries refunds?"} <= {*made.findings}
+    assert {"I fixed services/pay/client.py.", "Next, rename the queue.", "Which queue carries refunds?"} <= {
+        *made.findings
+    }
     assert made.resources == ("services/pay/client.py", "lib/noise.py", "https://pay.example/docs")
     assert (made.iteration, made.sub_tick) == (0, 0)
 
@@ -58,7 +61,7 @@ def test_the_text_has_all_of_it_under_headings():
     for heading in (
         "Left to do:",
         "Done:",
-        "Said by the agent:\n- We decided to use queues instead of direct calls.\n- The limit is 37 MB.",
+        "Said by the agent:\n- I fixed services/pay/client.py.\n- We decided to use queues instead of direct calls.\n- Next,",
         "https://pay.example/docs",
         "Calls:\n- f → ERROR: TimeoutError in worker 7 at lib/noise.py",
     ):
@@ -75,17 +78,19 @@ def test_the_text_is_never_over_its_limit(limit, size):
 
 def test_a_sub_tick_follows_its_previous():
     first = handed(iteration=3)
-    second = handed([user("Go on."), model("I notified the warehouse: done.")], first)
+    second = handed([user("Go on."), model("[x] TODO: notify the warehouse.")], first)
     assert (second.iteration, second.sub_tick) == (3, 1)
     assert second.constraints == first.constraints
-    assert second.remaining == ("Next, rename the queue.",), "the warehouse was notified"
-    assert second.accomplished[-1] == "I notified the warehouse: done."
+    assert second.remaining == (), "the warehouse was notified"
+    assert second.accomplished[-1] == "[x] TODO: notify the warehouse."
 
 
 def test_what_was_handed_over_is_not_taken_for_something_new():
     first = handed()
     second = handed([user(first.text(METER, 700)), model("Well.")], first)
-    assert second.lines == tuple(line for line in first.lines if line.kind != "question")
+    *before, well = second.lines
+    assert before == [line for line in first.lines if line.kind != "question"]
+    assert well.text == "Well."
 
 
 def test_what_people_said_outlasts_what_a_tool_printed():
@@ -105,7 +110,7 @@ def test_it_goes_through_json_and_back():
 @pytest.mark.parametrize(
     ("name", "value"),
     [("goal", 1), ("lines", "x"), ("lines", [{}]), ("iteration", -1), ("summary", None),
-     ("lines", [{**Line(role="user", kind="path", text="x").to_dict(), "kind": "smell"}])],
+     ("lines", [{**Line(role="user", kind="own", text="x").to_dict(), "kind": "smell"}])],
 )  # fmt: skip
 def test_json_that_is_none_is_refused_by_its_place(name, value):
     values = {**handed().to_dict(), name: value}
@@ -113,6 +118,35 @@ def test_json_that_is_none_is_refused_by_its_place(name, value):
         Continuation.from_dict(values)
     with pytest.raises(InvalidType, match="continuation"):
         Continuation.from_dict({name: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("The fault is in src/app/config.py:42.", "src/app/config.py:42"),
+        ("Look at ./run.sh first", "./run.sh"),
+        ("see /etc/nginx/nginx.conf", "/etc/nginx/nginx.conf"),
+        (r"It is C:\work\plan.txt", r"C:\work\plan.txt"),
+        ("打开 src/主.py 看看", "src/主.py"),
+        ("See https://x.org/a?b=1, then go on", "https://x.org/a?b=1"),
+        ("We take the one and/or the other, either/or, 1/2.", None),
+        ("It has load() in os.path.join(a) and self.name.", None),
+    ],
+)
+def test_paths_and_addresses_in_the_lines_are_resources(text, place):
+    made = handed([model(text)])
+    assert made.resources == (() if place is None else (place,))
+    assert "Paths" not in made.text(METER, 300), "its line says it"
+
+
+def test_of_many_lines_of_one_kind_the_value_keeps_those_of_most_worth():
+    many = [calling(f"c{i}", arguments=f'{{"path": "a{i}.py"}}') for i in range(MOST + 40)]
+    made = handed([user("Never lose an order."), model("The limit is 37 MB."), *many])
+    assert len(made.lines) == MOST + 2
+    assert "[more than 2" in made.text(METER, 100)
+    assert made.constraints == ("Never lose an order.",)
+    assert made.findings == ("The limit is 37 MB.",)
+    assert [line.at for line in made.lines] == sorted(line.at for line in made.lines)
 
 
 @pytest.mark.requirement("X8")
@@ -159,7 +193,7 @@ def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outc
     failed = [row for row in calls if "→ Error: disk quota exceeded at book/ch" in row]
     assert len(failed) == 2
     assert len(calls) >= least
-    assert f"[{40 - len(calls)} calls omitted]" in rows
+    assert (f"[{40 - len(calls)} calls omitted]" in rows) is (len(calls) < 40)
     assert f"[{40 - len(tasks)} tasks omitted]" in rows
     for row in calls:
         _, arrow, outcome = row.partition(" → ")
@@ -168,3 +202,18 @@ def test_forty_tasks_leave_room_for_decisions_failures_and_calls_with_their_outc
     start = {"role": "user", "content": "\n".join(rows)}
     again = continuation([start], goal="Write a book.", previous=made)
     assert again.lines == made.lines, "its own text was read as what the user said"
+
+
+def test_a_task_of_a_page_leaves_room_for_calls():
+    """A task of 2,000 tokens filled a hand-over of 500: of twenty files that the agent worked on, two were named."""
+    rng = random.Random(3)
+    words = ["".join(rng.choices("abcdefghijklmnop", k=7)) for _ in range(900)]
+    task = "".join(
+        f"Never use {words[i]} of {words[i + 1]} for {words[i + 2]}, see docs/{words[i]}.md. " for i in range(0, 300, 3)
+    )
+    said = [user(task)]
+    for i in range(20):
+        said += [calling(f"c{i}", arguments=f'{{"path": "src/part_{i}.py"}}'), result(f"c{i}", "ok")]
+    text = continuation(said, goal="Go on.").text(METER, 500)
+    assert text.count("src/part_") >= 4
+    assert text.count("\n- ") >= 12

@@ -75,7 +75,7 @@ def test_calls_results_and_questions_that_the_answer_left_out_are_not_added():
 
 @pytest.mark.parametrize(
     "reply", ["", "  ", "<think>let me see</think>", "I'm sorry, but I can't help with that.", "I cannot do this.",
-              "As an AI model, I do not have access.", "抱歉，我无法总结。"],
+              "As an AI model, I do not have access.", "抱歉，我无法总结。", "Lo siento, no puedo ayudar con eso."],
 )  # fmt: skip
 def test_an_answer_that_says_nothing_is_refused(reply):
     with pytest.raises(ModelError):
@@ -95,8 +95,8 @@ def test_an_answer_about_something_else_is_refused():
     assert "zebra" in caught.value.excerpt
 
 
-def test_thoughts_and_preambles_are_left_out():
-    summary = take(planned(), "<think>hm</think>Sure, here is the summary:\nThe gate squeaks.")
+def test_thoughts_are_left_out():
+    summary = take(planned(), "<think>hm</think>\nThe gate squeaks.")
     assert summary.startswith("The gate squeaks.")
 
 

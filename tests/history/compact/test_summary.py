@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import brim
 from brim.history.compact.lines import Said, once, read_text
-from brim.history.compact.plan import plan
-from brim.history.compact.summary import condensed, index_of, summarise
+from brim.history.compact.plan import index_of, plan
+from brim.history.compact.summary import condensed, summarise
 from brim.testing import CharMeter, PieceMeter
 from properties import examples
 from talk import calling, model, result, user
@@ -28,9 +28,9 @@ def read(texts):
 
 
 def test_a_summary_reads_as_the_conversation_in_fewer_lines():
-    assert condensed(read(TEXTS), 400, METER).split("\n") == [
-        f"{'user' if at % 2 == 0 else 'assistant'}: {text}" for at, text in enumerate(TEXTS)
-    ]
+    *others, last = [f"{'user' if at % 2 == 0 else 'assistant'}: {text}" for at, text in enumerate(TEXTS)]
+    task, asked = last.replace(" Which", "|user: Which").split("|")
+    assert condensed(read(TEXTS), 400, METER).split("\n") == [*others, task, asked], "a task has its own row"
     assert "Never lose an order." in condensed(read(TEXTS), 60, METER)
 
 
@@ -50,16 +50,14 @@ def test_a_summary_of_a_summary_keeps_its_lines():
     assert condensed([], 300, METER, again) == again
 
 
-def test_a_task_leaves_the_summary_when_a_later_report_completes_it():
-    first = condensed(read(["Go on.", "TODO: notify the warehouse. TODO: rename the queue."]), 300, METER)
-    assert "notify the warehouse" in first
-    again = condensed(read(["Well.", "I notified the warehouse: done."]), 300, METER, first)
-    assert "TODO: notify the warehouse." not in again
-    assert "TODO: rename the queue." in again
-    later = condensed(
-        read(["Well.", "I notified the warehouse: done.", "Go.", "TODO: notify the warehouse."]), 300, METER
-    )
-    assert "TODO: notify the warehouse." in later, "a report ends no task that comes after it"
+def test_a_task_leaves_the_summary_when_it_is_ticked_later():
+    first = condensed(read(["Go.", "- [ ] notify the warehouse\n- [ ] rename the queue"]), 300, METER)
+    assert "[ ] notify the warehouse" in first
+    again = condensed(read(["Well.", "- [x] notify the warehouse"]), 300, METER, first)
+    assert "[ ] notify the warehouse" not in again
+    assert "[ ] rename the queue" in again
+    later = condensed(read(["Go.", "- [ ] notify the warehouse"]), 300, METER, again)
+    assert "[ ] notify the warehouse" in later, "it is to be done again"
 
 
 def test_calls_with_their_outcomes_go_from_one_summary_to_the_next():

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from brim.gateway.http import server
 from brim.gateway.http.app import GatewayApp
 from brim.gateway.settings import GatewaySettings, RequestRule
-from brim.history.compact.secrets import REMOVED
+from brim.redaction import REMOVED
 from brim.sessions.conversations import conversation as conversations
 from brim.sessions.log.overview import overview
 from gateway.conftest import asked, conversation, post

@@ -14,7 +14,7 @@ from typing import Any
 from brim.errors import InvalidValue
 from brim.files.text_digest import text_digest
 from brim.gateway.http.key_mask import is_secret
-from brim.history.compact.secrets import redact
+from brim.redaction import redact
 from brim.sessions.conversations.beginning import fingerprints, leading
 from brim.sessions.learning.models import known
 from brim.sessions.log.tolerant_store import TolerantStore

@@ -17,9 +17,9 @@ from brim.gateway.http.protocol import MOST_HEAD, BoundedProtocol
 from brim.gateway.report.lines import ActivityLines
 from brim.gateway.settings import GatewaySettings
 from brim.gateway.state import GatewayState
-from brim.history.compact.secrets import redact
 from brim.hosts import BACKLOG, listener
 from brim.observe.uncaught import told_without_text
+from brim.redaction import redact
 
 LOG = logging.getLogger("brim.gateway")
 _SWITCH = 0.001

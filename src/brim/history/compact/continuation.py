@@ -7,30 +7,18 @@ line that did not fit can return later. A model's summary may come before the li
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType
-from brim.history.compact.extract import extract, ranked
-from brim.history.compact.lines import (
-    GO_ON,
-    HEADINGS,
-    Line,
-    Said,
-    is_nudge,
-    once,
-    read_messages,
-    record,
-    said_in,
-    unfinished,
-)
-from brim.history.compact.secrets import redact
+from brim.history.compact.lines import GO_ON, HEADINGS, Line, Said, is_nudge, once, read_messages, record, said_in
+from brim.history.compact.summary import extract, ranked
 from brim.history.turns import Turns
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
+from brim.redaction import redact
 from brim.truncate import shortened, truncator
 from brim.wire import Format, format_of, wire
 
@@ -40,14 +28,18 @@ AS_ABOVE = "as above"
 """Replaces the goal if the prompt already shows it."""
 MOST = 300
 """Lines of each kind that are kept."""
-_GOAL_SHARE = 3
-"""The goal takes at most a third of the limit."""
-_SUMMARY_SHARE = 2
-"""A summary takes at most half of the limit."""
-_SUMMARY = "Summary"
 _MARKED = {"todo": "tasks", "call": "calls"}
 """The kinds of lines whose number is given if not all are shown."""
 _OMITTED = re.compile(rf"\[(?:more than )?[\d,]{{1,9}} (?:{'|'.join(_MARKED.values())}) omitted\]")
+_PATH = re.compile(
+    r"\b[a-z][a-z0-9+]{1,11}://[^\s<>\"'`)\]}|]+"
+    r"|(?<![\w/.:-])(?:"
+    r"(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*\w"  # from the root or from here
+    r"|(?:[\w.@+-]+/)+[\w.@+-]*\.[A-Za-z]\w{0,9}\b(?!\()"
+    r"|[A-Za-z]:\\(?:[\w .@+-]+\\)*[\w.@+-]+"
+    r")(?::\d+(?::\d+)?)?"
+)
+"""An address, or a file in a folder; `and/or` is neither."""
 _FIELDS = {"goal": str, "lines": list, "summary": str, "iteration": int, "sub_tick": int}
 
 
@@ -58,7 +50,7 @@ class Continuation:
     goal: str
     """The goal of the work, verbatim."""
     lines: tuple[Line, ...] = ()
-    """Sentences, calls and paths, the oldest first."""
+    """Sentences, tasks and calls, the oldest first."""
     summary: str = ""
     """A model's summary; empty without one."""
     iteration: int = 0
@@ -70,28 +62,29 @@ class Continuation:
 
     @property
     def accomplished(self) -> tuple[str, ...]:
-        """Reports of work done, the newest last."""
+        """Finished tasks, the newest last: `[x]`, a check mark, or finished in a tool's list."""
         return self.texts("done")
 
     @property
     def remaining(self) -> tuple[str, ...]:
-        """Tasks left to do, the newest last."""
+        """Tasks left to do, the newest last: `TODO`, `[ ]`, or open in a tool's list."""
         return self.texts("todo")
 
     @property
     def constraints(self) -> tuple[str, ...]:
         """Statements of the user, rules and decisions among them, the oldest first."""
-        return self.texts("told")
+        return self.texts("said")
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Statements of the agent, failures and open questions, the oldest first."""
-        return self.texts("error", "question", "said")
+        """Statements of the agent and open questions, the oldest first."""
+        return self.texts("own", "question")
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Paths and addresses."""
-        return self.texts("path")
+        """Paths and addresses in the lines."""
+        places = (each[0].rstrip(".,;:!?'\"") for line in self.lines for each in _PATH.finditer(line.whole))
+        return tuple(dict.fromkeys(place for place in places if len(place) > 2))
 
     def text(self, meter: BaseMeter | None = None, limit: int | None = None, above: str = "") -> str:
         """Return the text for a prompt, in at most `limit` tokens; without a limit, all of it.
@@ -107,10 +100,10 @@ class Continuation:
         if meter is None:
             raise InvalidType("meter", meter, "the meter of the limit")
         units("limit", limit)
-        goal, most = self.goal, max(1, limit // _GOAL_SHARE)
+        goal, most = self.goal, max(1, limit // 3)  # At most a third for the goal, and half for a summary.
         if meter.load(goal) > most:
             goal = truncator("ends").truncate(goal, most, meter).text
-        summary = shortened(self.summary, limit // _SUMMARY_SHARE, meter) if self.summary else ""
+        summary = shortened(self.summary, limit // 2, meter) if self.summary else ""
         known = f"{above}\n{goal}\n{summary}\n"
         return extract(self.lines, limit, meter, lambda lines: self._written(goal, summary, lines), known)
 
@@ -132,17 +125,13 @@ class Continuation:
         return cls(**{**known, "lines": tuple(lines)})
 
     def _written(self, goal: str, summary: str, lines: Sequence[Line]) -> str:
-        rows = [self._head, f"Goal: {goal}", *([f"{_SUMMARY}: {summary}"] if summary else [])]
+        rows = [self._head, f"Goal: {goal}", *([f"Summary: {summary}"] if summary else [])]
         for kind, heading in HEADINGS.items():
-            found = [line.sourced for line in lines if line.kind == kind]
-            if found and kind == "path":
-                rows.append(f"{heading}: {'; '.join(found)}")
-            elif found:
-                rows += [f"{heading}:", *(f"- {text}" for text in found)]
-            known = len(self.texts(kind)) if kind in _MARKED else 0
-            if known > len(found):
-                more = "more than " if known >= MOST else ""
-                rows.append(f"[{more}{known - len(found):,} {_MARKED[kind]} omitted]")
+            texts = [f"- {line.sourced}" for line in lines if line.kind == kind]
+            rows += [f"{heading}:", *texts] if texts else []
+            kept = len(self.texts(kind)) if kind in _MARKED else 0
+            if kept > len(texts):
+                rows.append(f"[{'more than ' * (kept >= MOST)}{kept - len(texts):,} {_MARKED[kind]} omitted]")
         return "\n".join(rows)
 
     @property
@@ -154,8 +143,8 @@ class Continuation:
         if self._head not in text:
             return text
         known = {f"Goal: {AS_ABOVE}", *(f"- {line.text}" for line in self.lines), *self.text().split("\n")}
-        begun = (f"{HEADINGS['path']}: ", *(f"- {text} → " for text in self.texts("call")))
-        rows = (row for row in text.split("\n") if row not in known and not row.startswith(begun))
+        calls = tuple(f"- {text} → " for text in self.texts("call"))  # An outcome may be shortened.
+        rows = (row for row in text.split("\n") if row not in known and not row.startswith(calls))
         return "\n".join(row for row in rows if not _OMITTED.fullmatch(row))
 
 
@@ -188,10 +177,9 @@ def continuation(
         raise InvalidType("goal", goal, "a string")
     before = previous if previous is not None else Continuation(goal=goal, sub_tick=-1)
     turns = _turns(messages, format)
-    new = _unanswered(read_messages(turns, range(len(turns)), previous))
     return Continuation(
         goal=redact(goal),
-        lines=tuple(_merged(before.lines, new)),
+        lines=_merged(before.lines, _unanswered(read_messages(turns, range(len(turns)), before.outside))),
         summary=redact(summary),
         iteration=before.iteration if iteration is None else units("iteration", iteration),
         sub_tick=before.sub_tick + 1 if sub_tick is None else units("sub_tick", sub_tick),
@@ -214,19 +202,17 @@ def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
     return turns
 
 
-def _merged(old: Iterable[Line], new: Sequence[Line]) -> list[Line]:
-    """Return old and new lines, those of each kind that are worth most, without finished tasks and repetitions."""
-    left = unfinished(once([*(line for line in old if line.kind != "question"), *new]))
-    kinds, stays = Counter[str](), set[int]()
-    for line in ranked(left):
-        kinds[line.kind] += 1
-        if kinds[line.kind] <= MOST:
-            stays.add(id(line))
-    return [line for line in left if id(line) in stays]
+def _merged(old: Iterable[Line], new: Iterable[Line]) -> tuple[Line, ...]:
+    """Return old and new lines, each once, those of each kind that are worth most."""
+    lines = once([*(line for line in old if line.kind != "question"), *new])
+    kinds: dict[str, list[int]] = {}
+    for at in ranked(lines, [len(line.whole) for line in lines]) if len(lines) > MOST else range(len(lines)):
+        kinds.setdefault(lines[at].kind, []).append(at)
+    return tuple(lines[at] for at in sorted(at for order in kinds.values() for at in order[:MOST]))
 
 
 def _unanswered(lines: Sequence[Line]) -> list[Line]:
     """Return lines without answered questions."""
-    last = {line.role: line.at for line in lines if line.kind not in ("call", "path")}
+    last = {line.role: line.at for line in lines if line.kind != "call"}
     other = {"user": last.get("assistant", -1), "assistant": last.get("user", -1)}
     return [line for line in lines if line.kind != "question" or line.at > other.get(line.role, -1)]

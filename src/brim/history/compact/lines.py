@@ -1,31 +1,64 @@
-"""Read a history as lines: its sentences, its calls with their outcomes, and its paths.
+"""Read a history as lines: its sentences, its tasks, and its calls with their outcomes.
 
-Lines are verbatim, after secrets have been removed.
+Lines are verbatim, after secrets have been removed. Who wrote a line and what form it has decide its kind, not its
+words, so that every language is read alike.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, check_choice
-from brim.history.compact.secrets import redact
-from brim.history.compact.sentence_kind import sentence_kind
 from brim.history.note import is_note, is_written
 from brim.history.rendering import brief_arguments, parts_of
 from brim.history.turns import Turns
 from brim.meter import meter
-from brim.meter.words import terms
 from brim.receipts.receipt import handle
+from brim.redaction import redact
 from brim.truncate import shortened
-from brim.truncate.failure import reports_failure
 from brim.wire.message import Message
 
 GO_ON = "Go on."
 _NUDGE = re.compile(r"Go on\.|Iteration [\d,]{1,12} of at most [\d,]{1,12}: go on towards the goal\.")
+HEADINGS = {
+    "said": "Said by the user",
+    "todo": "Left to do",
+    "done": "Done",
+    "own": "Said by the agent",
+    "question": "Open questions",
+    "end": "Printed",
+    "call": "Calls",
+}
+"""The kinds of lines with their headings in a hand-over, in order."""
+TASKS = {"todo", "done"}
+_LONGEST = 400
+"""Characters above which a sentence is a file, a table or a line of JSON."""
+_MOST_TEXT = 40_000
+"""Characters of a text that are read; of a longer one, the start and the end."""
+_SIGNS = 0.3
+"""The share of digits and ASCII signs, other than in paths, in a sentence above which it is code or a table."""
+_CALL = 160
+"""Characters of a call, and of each of its values before a mark replaces it."""
+_OUTCOME = 800
+"""Characters of a call's outcome."""
+_SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
+"""The end of a sentence; a small letter after the stop means that it was an abbreviation."""
+_BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
+_SIGN, _PLACE = re.compile(r"[!-@\[-`{-~]"), re.compile(r"[/\\][\w./\\:@+~-]*")
+_ASKING = ("?", "？", "؟")
+_BOX = re.compile(r"(?:\[(?P<cross>[ xX✓✔]?)\]|(?P<sign>[☐⬜☑✅✓✔]))\s*")
+_TODO = re.compile(r"\W{0,3}(?:TODO|FIXME)\b", re.IGNORECASE)
+_OPEN, _FINISHED = ("", " ", "☐", "⬜"), ("completed", "done")
+"""The boxes of open tasks, and what tools for lists of tasks call the status of a finished one."""
+_CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
+"""A call in the text of a message."""
+_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
+"""A row with the arguments of a call: the agent did not say them, but may have copied them from a result."""
+_FENCE = "```"
 
 
 def next_iteration(number: int, most: int) -> str:
@@ -38,72 +71,6 @@ def is_nudge(text: str) -> bool:
     return _NUDGE.fullmatch(text.strip()) is not None
 
 
-HEADINGS = {
-    "told": "Said by the user",
-    "todo": "Left to do",
-    "done": "Done",
-    "said": "Said by the agent",
-    "question": "Open questions",
-    "error": "Failed",
-    "path": "Paths",
-    "printed": "Printed",
-    "call": "Calls",
-}
-"""The kinds of lines with their headings in a hand-over, in order."""
-_LONGEST = 400
-"""Characters above which a sentence is a file, a table or a line of JSON."""
-_MOST_TEXT = 40_000
-"""Characters of a message that are read; of a longer one, the start and the end."""
-_MOST_PATHS = 20
-"""Paths of one message; a listing has thousands."""
-_SIGNS = 0.3
-"""The share of digits and ASCII signs in a sentence above which it is code or a table."""
-_COVERED = 0.6
-"""The share of the words of a sentence that another text must have to say the same."""
-_REPORTS = 300
-"""Reports after a task that may complete it: comparing it with all would take a power of their number."""
-_CALL = 160
-"""Characters of a call, and of each of its values before a mark replaces it."""
-_OUTCOME = 800
-"""Characters of a call's outcome."""
-
-_SENTENCE_END = re.compile(r"(?<=[.!?][\"')\]])\s+|(?<=[.!?])\s+(?=[^a-zа-яё\s]|[a-z]+[_\d])|(?<=[。！？；])")
-"""The end of a sentence; a small letter after the stop means that it was an abbreviation."""
-_BULLET = re.compile(r"^\s*(?:[-*•>#]+|\d{1,3}[.)])\s+")
-_SIGN = re.compile(r"[!-@\[-`{-~]")
-_FILE = (
-    r"py|pyi|js|jsx|ts|tsx|mjs|go|rs|rb|java|kt|c|h|cc|cpp|hpp|cs|php|swift|scala|sh|bash|sql|html|css|scss|md|rst|txt"
-    r"|json|jsonl|yaml|yml|toml|ini|cfg|conf|env|lock|xml|csv|tsv|log|db|sqlite|parquet|png|jpg|svg|pdf|ipynb|proto|tf"
-)
-_PATH = re.compile(
-    r"\b[a-z][a-z0-9+]{1,11}://[^\s<>\"'`)\]}|]+"
-    r"|(?<![\w/.:-])(?:"
-    r"(?:~|\.{1,2})?/(?:[\w.@+-]+/)*[\w.@+-]*\w"  # from the root or from here
-    rf"|(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:{_FILE})\b(?!\()"
-    r"|[A-Za-z]:\\(?:[\w .@+-]+\\)*[\w.@+-]+"
-    r")(?::\d+(?::\d+)?)?"
-)
-_ENDLESS = re.compile(r"[\w.@+/\\=&%?~:'-]{240,}")
-"""A run that is longer than any name, such as an encoded file; searching it for names would take too long."""
-_CALLED = re.compile(r"([\w.-]{1,80}) (\{.*\})\Z")
-"""A call in the text of a message."""
-_ARGUMENTS = re.compile(r"\w[\w.-]{0,79} (?:\{|\[\s{0,9}[\"{\[])|\s{0,80}[\[{]?\s{0,9}\"[^\"\n]{1,80}\"\s{0,9}:")
-"""A row with the arguments of a call: the agent did not say them, but may have copied them from a result."""
-_IDLE_TEXT = """
-great awesome cool thank thanks glad amazing love loved happy excited exciting hope wish feel feeling felt sound nice
-wow yeah yes hey hi hello bye good really definitely keep proud support fun inspiring inspire special best wonderful
-important thing way lot know think see take make made get got go going gonna stay always never ever need want like
-look forward luck congrats congratulations sure okay ok absolutely totally incredible fantastic agree right true well
-still even back lately life people something anything everything someone time day kind sort bit little big new let
-talk tell say said hear heard care enjoy appreciate wait super pretty quite come came give given help journey dream
-passion hard work believe moment joy beautiful interesting world place friend experience please welcome sorry step
-next now first then task follow following
-"""
-IDLE = frozenset(terms(_IDLE_TEXT))
-"""English words of politeness, praise and announcement. Other languages rely on names and numbers alone."""
-_FENCE = "```"
-
-
 class Said(NamedTuple):
     """The text of one message."""
 
@@ -114,7 +81,7 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Line:
-    """One sentence, call or path."""
+    """One sentence, task or call."""
 
     role: str
     """Who said it: `user`, `assistant`, `tool`; a call is the assistant's."""
@@ -128,20 +95,20 @@ class Line:
     """The outcome of a call."""
 
     @property
-    def sourced(self) -> str:
-        """The text with its outcome, and with its author if the kind does not imply one."""
-        named = self.kind in ("todo", "error", "question")
-        return f"{_SOURCES.get(self.role, self.role)}: {self.whole}" if named else self.whole
-
-    @property
     def whole(self) -> str:
         """The text with its outcome."""
         return f"{self.text} → {self.outcome}" if self.outcome else self.text
 
     @property
+    def sourced(self) -> str:
+        """The same, with its author if the kind does not imply one."""
+        author = "agent" if self.role == "assistant" else self.role
+        return self.whole if self.kind in ("said", "own", "call") else f"{author}: {self.whole}"
+
+    @property
     def key(self) -> tuple[str, str]:
-        """Lines with the same key are equal."""
-        return (self.kind if self.kind in ("path", "call") else "said"), self.text.casefold()
+        """Lines with the same key are equal; a task is the same when it is done."""
+        return ("call" if self.kind == "call" else "said"), _BOX.sub("", self.text, count=1).casefold()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value as JSON values."""
@@ -154,12 +121,11 @@ class Line:
         Raises:
             InvalidValue: the values are not those of `to_dict`.
         """
-        made = cls(**record(values, _FIELDS, place))
-        check_choice(f"{place}.kind", made.kind, [*HEADINGS])
-        return made
+        line = cls(**record(values, _FIELDS, place))
+        check_choice(f"{place}.kind", line.kind, [*HEADINGS])
+        return line
 
 
-_SOURCES = {"assistant": "agent"}
 _FIELDS = {each.name: int if each.type == "int" else str for each in fields(Line)}
 
 
@@ -185,156 +151,125 @@ def said_in(message: Message) -> Said | None:
     return Said("tool" if message.results else message.role, text, handle(text))
 
 
-def read_messages(turns: Turns, positions: Iterable[int], known: Any = None) -> list[Line]:
+def read_messages(turns: Turns, positions: Iterable[int], outside: Callable[[str], str] = str) -> list[Line]:
     """Return the lines of messages in their order, each once.
 
     Args:
         turns: the messages, whose calls and results belong to each other.
         positions: the messages to read; system messages are skipped, since they are sent anyway.
-        known: a continuation; its text is skipped where a message contains it.
+        outside: returns a text without what brim wrote in it.
     """
-    found: list[Line] = []
-    open_calls: dict[str, int] = {}
-    command: int | None = None
+    lines: list[Line] = []
+    calls: dict[str | int, int] = {}
     for at in positions:
         message = turns.messages[at]
         if message.role == "system":
             continue
         words = "\n".join(p.text for p in message.pieces if p.kind == "text" and not is_written(p.text))
-        words = "" if is_nudge(words) else words
-        words = words if known is None else known.outside(words)
-        if command is not None and turns.printed(at):
-            found[command] = replace(found[command], outcome=_outcome(words))
-            found += _paths("tool", redact(words), at)
+        words = "" if is_nudge(words) else outside(words)
+        results, answered = dict[str | int, str](), ""
+        # The last block of an agent without tool calls is its call, with the next message as the result.
+        if turns.printed(at) and at - 1 in calls:
+            results[at - 1] = words
         else:
-            found += read_text(message.role, words, at)
-        command = None
-        if message.role == "assistant" and not message.calls and (last := _command(words)):
-            command = len(found)
-            found.append(_call(one_line(redact(last), _CALL), at))
+            lines += read_text(message.role, words, at)
+        if message.role == "assistant" and not message.calls and (blocks := words.split(_FENCE)[1::2]):
+            calls[at] = len(lines)
+            lines.append(_call(redact(blocks[-1].partition("\n")[2]), at))
         for piece in message.pieces:
             if piece.kind == "call":
-                open_calls[piece.id] = len(found)
+                calls[piece.id] = len(lines)
                 text = redact(piece.text)
-                found += [_call(_called(piece.name, text), at), *_paths("tool", text, at)]
-        for name, text in _results(message):
-            if name in open_calls:
-                number = open_calls[name]
-                found[number] = replace(found[number], outcome=_outcome(text))
-            found += [line for line in read_text("tool", text, at) if name not in open_calls or line.kind == "path"]
-    return once(found)
-
-
-def _results(message: Message) -> Iterator[tuple[str, str]]:
-    """Yield the results of a message, each with the id of its call."""
-    texts: dict[str, list[str]] = {}
-    name = ""
-    for piece in message.pieces:
-        if piece.kind == "result":
-            name = piece.id
-        elif piece.kind == "output":
-            texts.setdefault(name, []).append(piece.text)
-    return ((name, "\n".join(found)) for name, found in texts.items())
+                lines += [_call(_called(piece.name, text), at), *_tasks(text, at)]
+            elif piece.kind == "result":
+                answered = piece.id
+            elif piece.kind == "output":
+                results[answered] = f"{results[answered]}\n{piece.text}" if answered in results else piece.text
+        for name, text in results.items():
+            if name in calls:
+                lines[calls[name]] = replace(lines[calls[name]], outcome=_outcome(text))
+            else:
+                lines += read_text("tool", text, at)
+    return once(lines)
 
 
 def read_text(role: str, text: str, at: int = 0) -> list[Line]:
     """Return the lines of a text in order: of people and models their sentences, of a tool the end of its output."""
-    safe = clipped(redact(text))
+    safe = _clipped(redact(text))
     if role == "tool":
         parts = parts_of(safe)
-        ends = [" ".join(parts.part(each).split()) for each in sorted(parts.ending())]
-        found = [_line(role, each, at) for each in ends if each and len(each) <= _LONGEST]
-    else:
-        prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
-        found = [line for each in sentences(prose) if _is_prose(line := _line(role, each, at))]
-        found += [_call(_called(*call.groups()), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
-    return [*found, *_paths(role, safe, at)]
+        ends = (" ".join(parts.part(each).split()) for each in sorted(parts.ending()))
+        return [Line(role=role, kind="end", text=each, at=at) for each in ends if 0 < len(each) <= _LONGEST]
+    prose = "\n".join(row for row in "\n".join(safe.split(_FENCE)[::2]).split("\n") if not _ARGUMENTS.match(row))
+    lines = [Line(role=role, kind=_kind(role, each), text=each, at=at) for each in sentences(prose)]
+    return lines + [_call(_called(call[1], call[2]), at) for row in safe.splitlines() if (call := _CALLED.match(row))]
 
 
-def clipped(text: str, most: int = _MOST_TEXT) -> str:
-    """Return a text, or only the start and the end of a text that is longer than `most`."""
-    return text if len(text) <= most else f"{text[: most // 2]}\n{text[-most // 2 :]}"
+def _kind(role: str, sentence: str) -> str:
+    """Return the kind of a sentence of a person or a model, by its form."""
+    if box := _BOX.match(sentence):
+        return "todo" if (box["sign"] or box["cross"]) in _OPEN else "done"
+    if _TODO.match(sentence):
+        return "todo"
+    return "question" if sentence.endswith(_ASKING) else "said" if role == "user" else "own"
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text in order, without bullets; a line that is too long to be one is left out."""
-    found = []
-    for line in text.splitlines():
-        bare = _BULLET.sub("", line).strip()
-        parts = _SENTENCE_END.split(bare) if len(bare) <= 20 * _LONGEST else ()
-        found += [part.strip() for part in parts if part.strip() and len(part) <= _LONGEST]
-    return found
+    """Return the sentences of a text in order, without bullets, code and tables."""
+    rows = (_BULLET.sub("", row).strip() for row in text.splitlines())
+    parts = (part.strip() for row in rows if len(row) <= 20 * _LONGEST for part in _SENTENCE_END.split(row))
+    return [each for each in parts if 0 < len(each) <= _LONGEST and _signs(each) <= len(each) * _SIGNS]
+
+
+def _signs(sentence: str) -> int:
+    """Return the number of digits and signs in a sentence, without its last and those of paths."""
+    return len(_SIGN.findall(_PLACE.sub("", sentence[:-1])))
 
 
 def once(lines: Iterable[Line]) -> list[Line]:
     """Return lines in order, each once: where its author said it last.
 
-    A line stays with the author who said it first, so that a quotation changes nothing.
+    A line stays with the author who said it first, so that a quotation changes nothing; a task is as it was said last.
     """
-    found: dict[tuple[str, str], Line] = {}
+    last: dict[tuple[str, str], Line] = {}
     for line in lines:
-        before = found.pop(line.key, line)
-        found[line.key] = line if line.role == before.role else before
-    return [*found.values()]
+        before = last.pop(line.key, line)
+        last[line.key] = line if line.role == before.role or {line.kind, before.kind} <= TASKS else before
+    return [*last.values()]
 
 
-def unfinished(lines: Iterable[Line]) -> list[Line]:
-    """Return lines without the tasks that a later report completes: it has most of their words."""
-    left, reports = list[Line](), deque[set[str]](maxlen=_REPORTS)
-    for line in reversed([*lines]):
-        words = set(terms(line.text)) if line.kind in ("todo", "done") else set()
-        if line.kind == "done":
-            reports.append(words)
-        elif words and any(is_covered(words, report) for report in reports):
-            continue
-        left.append(line)
-    return left[::-1]
-
-
-def is_covered(words: Set[str], others: Set[str]) -> bool:
-    """Return whether most of the words are among others, so that both probably say the same."""
-    return len(words & others) >= len(words) * _COVERED
-
-
-def _line(role: str, text: str, at: int) -> Line:
-    printed = "error" if role == "tool" and reports_failure(text) else "printed"
-    return Line(role=role, kind=printed if role == "tool" else sentence_kind(role, text), text=text, at=at)
-
-
-def _is_prose(line: Line) -> bool:
-    """Return whether a sentence is prose that says something, not code, a name or "Go on."."""
-    if line.kind not in ("told", "said"):
-        return True
-    found, least = {*terms(line.text)} - IDLE, 1 if line.role == "user" else 2
-    says = len(found) >= least and not all(map(str.isdigit, found))
-    return says and len(_SIGN.findall(line.text)) <= len(line.text) * _SIGNS
-
-
-def _paths(role: str, text: str, at: int) -> list[Line]:
-    """Return the paths and addresses in a text."""
-    found = dict.fromkeys(each[0].rstrip(".,;:!?'\"") for each in _PATH.finditer(_ENDLESS.sub("\0", text[:_MOST_TEXT])))
-    return [Line(role=role, kind="path", text=each, at=at) for each in [*found][:_MOST_PATHS] if len(each) > 2]
-
-
-def _call(text: str, at: int) -> Line:
-    return Line(role="assistant", kind="call", text=text, at=at)
+def _tasks(arguments: str, at: int) -> list[Line]:
+    """Return the tasks that a call writes down: a list of objects, each with a status and a text."""
+    try:
+        values = json.loads(arguments[:_MOST_TEXT]) if '"status"' in arguments else {}
+    except (ValueError, RecursionError):
+        return []
+    lists = [each for each in values.values() if isinstance(each, list)] if isinstance(values, dict) else []
+    lines = []
+    for task in (each for tasks in lists for each in tasks if isinstance(each, dict) and "status" in each):
+        text = next((each for each in task.values() if isinstance(each, str) and " " in each.strip()), "")
+        box, kind = ("[x]", "done") if task["status"] in _FINISHED else ("[ ]", "todo")
+        lines += [Line(role="assistant", kind=kind, text=f"{box} {one_line(text, _LONGEST)}", at=at)] if text else []
+    return lines
 
 
 def _called(name: str, arguments: str) -> str:
     text = brief_arguments(arguments[:_MOST_TEXT], _CALL)
-    return one_line(f"{name} {text}" if text.strip(" {}") else name, _CALL)
+    return f"{name} {text}" if text.strip(" {}") else name
 
 
-def _command(text: str) -> str:
-    """Return the last fenced block of a text, the call of an agent without tool calls; empty if there is none."""
-    blocks = text.split(_FENCE)[1::2]
-    return blocks[-1].partition("\n")[2].strip() if blocks else ""
+def _call(text: str, at: int) -> Line:
+    return Line(role="assistant", kind="call", text=one_line(text, _CALL), at=at)
 
 
 def _outcome(text: str) -> str:
     """Return the most important lines of a result in one line."""
-    safe = clipped(redact(text), 2 * _MOST_TEXT)
-    return one_line(shortened(safe, _OUTCOME, meter("chars"), "shape"), _OUTCOME)
+    return one_line(shortened(_clipped(redact(text)), _OUTCOME, meter("chars"), "shape"), _OUTCOME)
+
+
+def _clipped(text: str) -> str:
+    """Return a text, or only the start and the end of a text that is too long to read."""
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]}\n{text[-_MOST_TEXT // 2 :]}"
 
 
 def one_line(text: str, most: int) -> str:

@@ -47,10 +47,6 @@ class Summary:
         said = f"{self.replaced}\n{self.index[:SHOWN_HANDLE]}\n{self.text.strip()}"
         return handle(said).partition(":")[2][:_CHECK]
 
-    def is_same(self, other: Summary) -> bool:
-        """Return whether both are the same summary of the same messages."""
-        return self.check == other.check and self.text.strip() == other.text.strip()
-
 
 def headed(text: str, replaced: int, index: str) -> str:
     """Return a summary with its mark."""
@@ -74,7 +70,7 @@ def read(text: str, known: Summary | None = None) -> Summary | None:
         return None
     found = Summary(text=text[match.end() :].strip(), replaced=int(match[1].replace(",", "")), index=match[2])
     if known is not None:
-        return found if found.is_same(known) else None
+        return found if found.check == known.check and found.text == known.text.strip() else None
     return found if match[3] == found.check and len(found.index) == SHOWN_HANDLE else None
 
 

@@ -1,41 +1,31 @@
 """A summary by a model: the prompt to send, and the summary from its answer.
 
 Both are pure functions; the caller calls the model. A model may refuse, ramble, forget or invent, so its answer is
-checked: missing sentences are added from the source, and an unusable answer is rejected.
+checked: missing sentences are added from the source, and an answer that is mostly not from the source is rejected.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Set
 
 from brim.errors import DoesNotFit, InvalidType, ModelError, NoProgress
-from brim.history.compact.extract import extract
-from brim.history.compact.lines import Line, Said, is_covered, once
+from brim.history.compact.lines import TASKS, Line
 from brim.history.compact.plan import CompactionPlan
-from brim.history.compact.secrets import redact
-from brim.history.compact.summary import as_talk, read_back, summary_input
+from brim.history.compact.summary import SummarySource, as_talk, extract
 from brim.history.names import names_in
-from brim.meter.base import BaseMeter
 from brim.meter.words import terms
+from brim.redaction import redact
 from brim.truncate import shortened
 
 _WORDS = (7, 10)
 """Words for each token of the limit: models count words, and a token is less than one."""
 _ADDED = 0.4
 """The least share of the limit for lines that are missing in the answer; a short answer leaves more."""
-_REFUSAL_LENGTH = 400
+_SAME = 0.6
+"""The share of the words of a sentence that a text must have to say the same."""
 _EXCERPT = 80
-
-_REFUSAL = re.compile(
-    r"^\W*(?:i(?:'|’)?m sorry|sorry|i (?:can(?:no|')t|cannot|am unable|won't)|unfortunately|as an ai|i apologi[sz]e"
-    r"|i do not have|i don't have)\b|^\W*(?:抱歉|对不起|我无法|我不能)",
-    re.I,
-)
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.S | re.I)
-_PREAMBLE = re.compile(r"^(?:sure[,.!]? ?|okay[,.!]? ?|of course[,.!]? ?)?here(?:'s| is)[^\n]{0,80}:\s*\n", re.I)
-
 _TASK = """\
 Summarise the conversation between the marks for someone who will continue the work without seeing it.
 
@@ -49,34 +39,6 @@ Summarise the conversation between the marks for someone who will continue the w
 - At most {words:,} words. Answer with the summary alone."""
 _OPEN, _CLOSE = "<conversation>", "</conversation>"
 _FORGED = re.compile(r"<([\s/]{0,9}conversation[\s/]{0,9})>", re.I)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EndingContext:
-    """The input of a summariser at the end of a context."""
-
-    said: Sequence[Said]
-    """The texts to summarise, in order."""
-    previous: str
-    """The text at the start of the context; empty for the first one."""
-    limit: int
-    """The most tokens of the summary."""
-    input_limit: int
-    """The most tokens that a summariser can read."""
-    meter: BaseMeter
-
-    @property
-    def older(self) -> int:
-        """Tokens of the texts that the summary replaces."""
-        return sum(self.meter.load(one.text) for one in self.said) + self.meter.load(self.previous)
-
-    def reading(self, limit: int) -> str:
-        """Return the text for a summariser in at most `limit` tokens: the longest messages are cut first."""
-        return summary_input(self.said, self.previous, limit, self.meter)
-
-
-SummarySource = CompactionPlan | EndingContext
-"""The input of a summary."""
 
 
 def ask(plan: SummarySource) -> list[dict[str, str]]:
@@ -107,15 +69,13 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
     """Return the summary in a model's answer, with sentences that it lacks, within the plan's limit.
 
     Raises:
-        ModelError: the answer is empty, a refusal, or most of its words are not in the source.
+        ModelError: the answer is empty, or most of its words are not in the source.
         NoProgress: it is not smaller than the messages that it replaces.
     """
     text = checked(plan, reply_text)
-    meter, limit = plan.meter, plan.limit
-    words = {*terms(text)}
-    needed = [line for line in once([*read_back(plan.previous), *plan.lines()]) if _is_missing(line, text, words)]
-    room = max(int(limit * _ADDED), limit - meter.load(f"{text}\n") - 1)
-    added = extract(needed, room, meter, as_talk, text)
+    meter, limit, words = plan.meter, plan.limit, {*terms(text)}
+    lacking = [line for line in plan.lines if _is_missing(line, text, words)]
+    added = extract(lacking, max(int(limit * _ADDED), limit - meter.load(f"{text}\n") - 1), meter, as_talk, text)
     if not added:
         return shortened(text, limit, meter)
     room = limit - meter.load(f"\n{added}") - 1
@@ -125,25 +85,23 @@ def take(plan: CompactionPlan, reply_text: str) -> str:
 
 def _is_missing(line: Line, text: str, words: Set[str]) -> bool:
     """Return whether a summary with some words lacks a sentence of a person or the agent, or a name in it."""
-    if line.kind not in ("told", "todo", "done", "said"):
-        return False
-    return not is_covered({*terms(line.text)}, words) or any(name not in text for name, _ in names_in(line.text))
+    said = {*terms(line.text)} if line.kind in {"said", "own", *TASKS} else set()
+    return len(said & words) < len(said) * _SAME or any(name not in text for name, _ in names_in(line.text) if said)
 
 
 def checked(plan: SummarySource, reply_text: str) -> str:
-    """Return the summary in a model's answer, without thoughts, preambles and secrets.
+    """Return the summary in a model's answer, without thoughts and secrets.
 
     Raises:
-        ModelError: the answer is empty, a refusal, or most of its words are not in the source.
+        ModelError: the answer is empty, or most of its words are not in the source, as in a refusal.
         NoProgress: it is not smaller than the messages that it replaces.
     """
     if not isinstance(reply_text, str):
         raise InvalidType("reply_text", reply_text, "a string")
-    text = redact(_PREAMBLE.sub("", _THOUGHT.sub("", reply_text).strip()).strip())
-    if not text:
+    text = redact(_THOUGHT.sub("", reply_text).strip())
+    words = dict.fromkeys(terms(text))
+    if not words:
         raise ModelError("the model's summary is empty")
-    if len(text) <= _REFUSAL_LENGTH and _REFUSAL.match(text):
-        raise ModelError("the model refused to summarise", excerpt=text[:_EXCERPT])
     size = plan.meter.load(text)
     if size >= plan.older:
         raise NoProgress(
@@ -153,7 +111,6 @@ def checked(plan: SummarySource, reply_text: str) -> str:
             after=size,
         )
     known = {*terms(plan.previous), *(word for one in plan.said for word in terms(one.text))}
-    words = dict.fromkeys(terms(text))
     unknown = [word for word in words if word not in known]
     if 2 * len(unknown) > len(words):
         raise ModelError(

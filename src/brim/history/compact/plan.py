@@ -7,7 +7,7 @@ a call and changes the cached prefix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -15,10 +15,8 @@ from typing import Any
 from brim.amounts import units
 from brim.errors import InvalidType, InvalidValue, NoProgress
 from brim.history.compact import mark
-from brim.history.compact.lines import Line, Said, read_messages, record, said_in
-from brim.history.compact.mark import SHOWN_HANDLE
-from brim.history.compact.secrets import redact
-from brim.history.compact.summary import condensed, index_of, summary_input
+from brim.history.compact.lines import Said, one_line, read_messages, record, said_in
+from brim.history.compact.summary import SummarySource, condensed, with_earlier
 from brim.history.options import Pin
 from brim.history.prompt import sent_messages
 from brim.history.rendering import Form, Rendering
@@ -26,8 +24,8 @@ from brim.history.rules import binds
 from brim.history.turns import Turns, joined, ranges
 from brim.meter import Meter
 from brim.meter import meter as metered
-from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
+from brim.redaction import redact
 from brim.truncate import shortened
 from brim.wire import Format
 from brim.wire.message import Piece
@@ -36,6 +34,10 @@ LEAST_FREED = Fraction(1, 20)
 """The share of the room that a compaction must free."""
 LEAST_SUMMARY = 32
 """Tokens below which a summary is useless."""
+_EXCERPT = 80
+"""Characters of each message in the index."""
+_INDEX_LINES = 256
+"""Lines of one text of the index."""
 _FIELDS = {"summary": str, "index": str, "replaced": int, "before": int, "after": int, "reason": str}
 
 
@@ -80,61 +82,25 @@ class Compacted:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class CompactionPlan:
+class CompactionPlan(SummarySource):
     """The messages that a summary will replace, and those that stay."""
 
-    said: tuple[Said, ...]
-    """The texts to summarise, in order, each with its handle; without the last summary."""
     last: mark.Summary
     """The last summary, which the new one replaces; its text is empty if there is none."""
-    limit: int
-    """The most tokens of the summary."""
-    input_limit: int
-    """The most tokens that a summariser can read."""
-    older: int
-    """Tokens of the messages to replace, including the last summary."""
     gone: tuple[int, ...]
     """The indexes of the caller's messages to replace, including a message that is only the last summary."""
+    replaced: int
+    """Messages that the summary will replace, including those of the last summary."""
     reason: str
     """Why the history should be compacted, with the numbers."""
-    positions: Sequence[int] = field(repr=False)
-    """Their positions in the turns, without the last summary."""
     summaries: Mapping[int, Piece] = field(repr=False)
     """The summaries of earlier compactions, by the position of their message."""
     turns: Turns = field(repr=False)
     generation: int = field(repr=False)
 
-    @property
-    def replaced(self) -> int:
-        """Messages that the summary will replace, including those of the last summary."""
-        return self.last.replaced + len(self.positions)
-
-    @property
-    def previous(self) -> str:
-        """The text of the last summary; empty if there is none."""
-        return self.last.text
-
-    @property
-    def meter(self) -> BaseMeter:
-        """The meter that counts."""
-        return self.turns.meter
-
-    @property
-    def text(self) -> str:
-        """The text for a summariser: the last summary and all messages since, within `input_limit`."""
-        return self.reading(self.input_limit)
-
-    def reading(self, limit: int) -> str:
-        """Return the text for a summariser in at most `limit` tokens: the longest messages are cut first."""
-        return summary_input(self.said, self.previous, limit, self.meter)
-
-    def lines(self) -> list[Line]:
-        """Return the lines of the messages to replace."""
-        return read_messages(self.turns, self.positions)
-
     def summary(self) -> str:
         """Return a summary made without a model, including the last one; it is never empty."""
-        text = condensed(self.lines(), self.limit, self.meter, self.previous)
+        text = condensed(self.lines, self.limit, self.meter)
         return text or self.meter.head(f"{len(self.said):,} messages in which nothing stands out.", self.limit)
 
 
@@ -172,7 +138,7 @@ def plan(
     """
     units("room", room, least=1)
     units("keep_turns", keep_turns, least=1)
-    units("input_limit", room if input_limit is None else input_limit, least=1)
+    input_limit = room if input_limit is None else units("input_limit", input_limit, least=1)
     if isinstance(summary_share, bool) or not isinstance(summary_share, int | float) or not 0 < summary_share <= 1:
         raise InvalidValue("summary_share", summary_share, "above 0 and at most 1")
     if previous is not None and not isinstance(previous, Compacted):
@@ -182,8 +148,38 @@ def plan(
     else:
         turns = Turns(metered(meter), format=format)
         turns.extend(messages)
-    most = int(Fraction(str(summary_share)) * room)
-    return _planned(turns, previous, turns.pinned(pin, room), keep_turns, (room, most, input_limit or room))
+    last, summaries = _last(turns, previous)
+    # The hashes in the mark may take a few tokens more than these.
+    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle(""))) + mark.SHOWN_HANDLE
+    keep, leaving, older = _split(
+        turns, summaries, turns.pinned(pin, room), keep_turns, room - overhead - LEAST_SUMMARY
+    )
+    gone = [at for first, stop in ranges(leaving) for at in turns.members(first, stop)]
+    positions = [at for at in gone if at not in summaries]
+    before, most = turns.fixed + turns.total, int(Fraction(str(summary_share)) * room)
+    limit = min(most, older // 2, max(LEAST_SUMMARY, room - overhead - before + older))
+    saved = older - limit - overhead
+    if not positions or saved < LEAST_FREED * room:
+        return None
+    return CompactionPlan(
+        said=tuple(said for at in positions if (said := said_in(turns.messages[at])) is not None),
+        lines=with_earlier(last.text, read_messages(turns, positions)),
+        previous=last.text,
+        limit=limit,
+        input_limit=input_limit,
+        older=older,
+        meter=turns.meter,
+        last=last,
+        gone=tuple(turns.indexes[at] for at in gone),
+        replaced=last.replaced + len(positions),
+        reason=(
+            f"{older:,} of {before:,} {turns.meter.unit} are older than the newest {keep} turns and not pinned; "
+            f"a summary of at most {limit:,} frees at least {saved:,}"
+        ),
+        summaries=summaries,
+        turns=turns,
+        generation=turns.generation,
+    )
 
 
 def apply(plan: CompactionPlan, summary: str) -> Compacted:
@@ -195,68 +191,29 @@ def apply(plan: CompactionPlan, summary: str) -> Compacted:
         NoProgress: the summary is empty, or not smaller than what it replaces.
         InvalidValue: the summary is not a text, or the history has changed since the plan was made.
     """
-    turns = plan.turns
+    turns, meter = plan.turns, plan.meter
     if not isinstance(summary, str):
         raise InvalidType("summary", summary, "a string")
     if turns.generation != plan.generation:
-        raise InvalidValue(
-            "plan", plan.reason, "a plan for the current history, which has changed since the plan was made"
-        )
-    text = _checked(plan, summary)
+        expected = "a plan for the current history, which has changed since the plan was made"
+        raise InvalidValue("plan", plan.reason, expected)
+    text = mark.unmarked(redact(summary))
+    size = meter.load(text)
+    if not text or size >= plan.older:
+        sizes = f"takes {size:,} {meter.unit}, and what it replaces {plan.older:,}: summarise in at most {plan.limit:,}"
+        raise NoProgress(f"the summary {sizes if text else 'is empty'}", before=plan.older, after=size)
+    text = shortened(text, plan.limit, meter)
     name, index = index_of(plan.said, plan.last.index)
     messages, after = _placed(plan, mark.headed(text, plan.replaced, name))
-    before = turns.fixed + turns.total
-    if after >= before:
-        raise NoProgress(
-            f"the summary does not make the history smaller: {before:,} {turns.meter.unit} before, {after:,} after; "
-            "summarise in fewer words, or keep fewer turns",
-            before=before,
-            after=after,
-        )
     return Compacted(
         messages=messages,
         summary=text,
         texts={**{one.handle: one.text for one in plan.said}, **index},
         index=name,
         replaced=plan.replaced,
-        before=before,
+        before=turns.fixed + turns.total,
         after=after,
         reason=plan.reason,
-    )
-
-
-def _planned(
-    turns: Turns, previous: Compacted | None, pinned: set[int], keep_turns: int, limits: tuple[int, int, int]
-) -> CompactionPlan | None:
-    """Return the plan if it pays; `limits` are the room, and the most tokens of the summary and of its input."""
-    room, most, input_limit = limits
-    summaries = _summaries(turns, previous)
-    # The hashes in the mark may take a few tokens more than these.
-    overhead = turns.chat.frame("user") + turns.chat.text(mark.headed("\n", 99_999, handle(""))) + SHOWN_HANDLE
-    keep, leaving, older = _split(turns, summaries, pinned, keep_turns, room - overhead - LEAST_SUMMARY)
-    gone = [at for first, last in ranges(leaving) for at in turns.members(first, last)]
-    positions = [at for at in gone if at not in summaries]
-    before, unit = turns.fixed + turns.total, turns.meter.unit
-    limit = min(most, older // 2, max(LEAST_SUMMARY, room - overhead - before + older))
-    saved = older - limit - overhead
-    if not positions or saved < LEAST_FREED * room:
-        return None
-    told = (said_in(turns.messages[at]) for at in positions)
-    return CompactionPlan(
-        said=tuple(said for said in told if said is not None),
-        last=_last(summaries, previous),
-        limit=limit,
-        input_limit=input_limit,
-        older=older,
-        gone=tuple(turns.indexes[at] for at in gone),
-        reason=(
-            f"{older:,} of {before:,} {unit} are older than the newest {keep} turns and not pinned; "
-            f"a summary of at most {limit:,} frees at least {saved:,}"
-        ),
-        positions=positions,
-        summaries=summaries,
-        turns=turns,
-        generation=turns.generation,
     )
 
 
@@ -285,39 +242,19 @@ def _split(
         keep -= 1
 
 
-def _summaries(turns: Turns, previous: Compacted | None) -> dict[int, Piece]:
-    """Return the pieces that are summaries of earlier compactions, by the position of their message."""
+def _last(turns: Turns, previous: Compacted | None) -> tuple[mark.Summary, dict[int, Piece]]:
+    """Return the last summary, and the pieces that are summaries by the position of their message.
+
+    It is that of the last compaction if it is known, else of the marks in the history.
+    """
     known = None if previous is None else previous.marked
     pieces = ((at, mark.piece_of(message, known)) for at, message in enumerate(turns.messages))
-    return {at: piece for at, piece in pieces if piece is not None}
-
-
-def _last(pieces: Mapping[int, Piece], previous: Compacted | None) -> mark.Summary:
-    """Return the last summary: of the last compaction if it is known, else of the marks in the history."""
-    if previous is not None:
-        return previous.marked
-    found = [each for piece in pieces.values() if (each := mark.read(piece.text)) is not None]
-    index = found[-1].index if found else ""
-    text = "\n".join(each.text for each in found)
-    return mark.Summary(text=text, replaced=sum(each.replaced for each in found), index=index)
-
-
-def _checked(plan: CompactionPlan, summary: str) -> str:
-    """Return a summary without its mark and without secrets, within the limit.
-
-    Raises:
-        NoProgress: it is empty, or not smaller than what it replaces.
-    """
-    text = mark.unmarked(redact(summary))
-    size, meter = plan.meter.load(text), plan.meter
-    if not text or size >= plan.older:
-        sizes = f"takes {size:,} {meter.unit}, and what it replaces {plan.older:,}: summarise in at most {plan.limit:,}"
-        raise NoProgress(
-            f"the summary {sizes if text else 'is empty'}",
-            before=plan.older,
-            after=size,
-        )
-    return shortened(text, plan.limit, meter)
+    summaries = {at: piece for at, piece in pieces if piece is not None}
+    if known is not None:
+        return known, summaries
+    read = [each for piece in summaries.values() if (each := mark.read(piece.text)) is not None]
+    text, index = "\n".join(each.text for each in read), read[-1].index if read else ""
+    return mark.Summary(text=text, replaced=sum(each.replaced for each in read), index=index), summaries
 
 
 def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:
@@ -336,3 +273,18 @@ def _placed(plan: CompactionPlan, text: str) -> tuple[list[Any], int]:
             edits[at] = form
     sent = sent_messages(turns, joined((at, at + 1) for at in kept), edits, text, len(turns))
     return sent.messages, sum(sent.units)
+
+
+def index_of(messages: Iterable[Said], link: str) -> tuple[str, dict[str, str]]:
+    """Return the handle of an index of messages, and its texts by their handles.
+
+    Each message has a line: its handle, its role, and how it begins. A text has a bounded number of lines and begins
+    with the handle of the one before it; the first begins with `link`, the handle of the last index, if there is one.
+    """
+    lines = [f"{one.handle} {one.role}: {one_line(redact(one.text), _EXCERPT)}" for one in messages]
+    texts: dict[str, str] = {}
+    for at in range(0, max(1, len(lines)), _INDEX_LINES):
+        text = "\n".join([*([f"{link} earlier"] if link else []), *lines[at : at + _INDEX_LINES]])
+        link = handle(text)
+        texts[link] = text
+    return link, texts

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 from brim.errors import SessionPurged, StoreError
 from brim.files.json_strings import map_strings
-from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
+from brim.redaction import redact
 from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
 from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.request_input import RequestInput
+from brim.sessions.learning.usage import reported
 from brim.sessions.learning.windows import Room
 from brim.sessions.log.cut_record import folded
 from brim.sessions.log.overview import GATEWAY
 from brim.sessions.log.tolerant_store import attempts
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Session
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.state import SessionState
 from brim.store.store import Store
 from brim.store.values import interpreting
@@ -92,7 +92,7 @@ class Conversation:
         self.found_by = ""
         """The fingerprint by which the store finds it."""
         self._capture = capture
-        self._newest: Fitted | None = None
+        self._newest: FittedRequest | None = None
         self._set_known(known, session.reloads)
 
     def _set_known(self, known: Sequence[Any], reloads: int) -> None:
@@ -180,11 +180,16 @@ class Conversation:
             self._set_known((), self.session.reloads)
         self._places.update((id(raw), place) for place, raw in enumerate(added.new, start=added.had))
         self.known += added.new
-        self._units, self._newest = (scale, added.units), made.fitted
+        self._units, self._newest = (scale, added.units), made
         return made
 
     def _fit(
-        self, step: SessionStep, request: RequestInput, room: Room, scale: BaseMeter, most: int | None
+        self,
+        step: SessionStep,
+        request: RequestInput,
+        room: Room,
+        scale: BaseMeter,
+        most: int | None,
     ) -> tuple[FittedRequest, _NewMessages]:
         """Return the request that fits, and which of its messages are new."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
@@ -194,18 +199,19 @@ class Conversation:
         step.count_by(scale)
         had = step.state.counts.regrets()
         added, state = self._add(step, request), step.state
-        start = self._start_change(state, request.messages, added)
+        start, replaced = self._start_change(state, request.messages, added)
         parts = self.session.parts(request.system, request.tools, fields=request.fields)
         beside, exact = parts.extra(state.context)
         count = added.units + sum(beside.values()) + start
         expected = state.estimate(parts) + start
         fits = most is None and not state.context.history.has_surplus_media
-        fits = fits and corrected(expected, state.reported) <= room.fits
+        same = state.same(parts, replaced)
+        fits = fits and state.bound(expected, same) <= room.fits
         made = FittedRequest(
             messages=listed(request.messages),  # Not copied: there may be tens of thousands.
             places=range(len(request.messages)),
             input=request,
-            correction=corrected(count, state.reported) - count,
+            correction=state.bound(count, same) - count,
             room=room,
             start=start,
             session=self.session if self.logged else None,
@@ -218,7 +224,9 @@ class Conversation:
         is_valid = room.window == ENDLESS or not (turns.repairs or turns.seams.open or turns.idle(()))
         if self.logged or not fits or not is_valid or state.counts.cut:
             target = room.fits if fits else room.target if most is None else min(room.target, most)
-            self._cut(step, made, parts, added, target)
+            self._cut(step, made, parts, added, PromptLimit(target, start, replaced, room.looseness))
+        else:
+            step.send_whole(parts, count, same)
         return made, added
 
     def _read_log(self) -> list[Any]:
@@ -253,13 +261,15 @@ class Conversation:
             units = sum(turns.chat.units(turns.wire.read(raw, i)) for i, raw in enumerate([*self.known, *new]))
         return _NewMessages(had or 0, new, units)
 
-    def _cut(self, step: SessionStep, made: FittedRequest, parts: FixedParts, added: _NewMessages, target: int) -> None:
-        """Build the prompt of a request within `target` tokens by the provider's count."""
+    def _cut(
+        self, step: SessionStep, made: FittedRequest, parts: FixedParts, added: _NewMessages, limit: PromptLimit
+    ) -> None:
+        """Build the prompt of a request within a limit."""
         session, state, request = self.session, step.state, made.input
         cuts = state.counts.compactions
         has_all = len(state.context.messages) == added.had + len(added.new)
         pin = request.pin if has_all else [each for each in request.pin if isinstance(each, str)]
-        fitted = step.prompt(parts, target, start=made.start, pin=pin, capture=self._capture)
+        fitted = step.prompt(parts, limit, pin=pin, capture=self._capture)
         made.fitted = fitted
         sent = fitted.messages
         if request.system and session.format == "openai":
@@ -267,11 +277,11 @@ class Conversation:
         self._place(made, sent, added)
         whole = (made.before or 0) - made.correction
         counted = fitted.used + made.start
-        made.correction = corrected(counted, state.reported) - counted
+        made.correction = int(state.bound(counted) / limit.looseness) - counted
         made.before = whole + made.correction
         made.cut = state.counts.compactions if state.counts.compactions > cuts else 0
-        if made.room is not None and target < made.room.target:
-            made.room = replace(made.room, target=target)
+        if made.room is not None and limit.budget < made.room.target:
+            made.room = replace(made.room, target=limit.budget)
         if not self.logged:
             self._log_cut(step, made)
 
@@ -284,22 +294,22 @@ class Conversation:
         places, new = self._places if added.had else {}, {id(raw): at for at, raw in enumerate(added.new)}
         found = [places.get(key) if (at := new.get(key)) is None else added.had + at for key in map(id, sent)]
         given, pairs = made.input.messages, zip(sent, found, strict=True)
-        made.places, made.changed = found, found != list(range(len(given)))
+        made.places, made.changed = found, len(found) != len(given) or found != [*range(len(given))]
         if made.input.changes:
             own = (raw if at is None or raw == given[at] else jsonable(given[at]) for raw, at in pairs)
             made.messages = [bare(raw) if at is None else raw for raw, at in zip(own, found, strict=True)]
         else:
             made.messages = [bare(raw) if at is None else given[at] for raw, at in pairs]
 
-    def _start_change(self, state: SessionState, messages: Sequence[Any], added: _NewMessages) -> int:
-        """Return by how many tokens the leading system messages are longer than those of the session."""
+    def _start_change(self, state: SessionState, messages: Sequence[Any], added: _NewMessages) -> tuple[int, int]:
+        """Return by how many tokens the leading system messages are longer, and those of the session they replace."""
         if not added.had:
-            return 0
+            return 0, 0
         pairs = zip(messages[: leading(messages)], self.known, strict=False)
         changed = [pair for pair in pairs if not says_same(*pair, self.key.format)]
         turns = state.context.history.turns
         sizes = [[turns.chat.units(turns.wire.read(raw, 0)) for raw in pair] for pair in changed]
-        return sum(new - old for new, old in sizes)
+        return sum(new - old for new, old in sizes), sum(old for _, old in sizes)
 
     def _log_cut(self, step: SessionStep, made: FittedRequest) -> None:
         """Add the entries of a prompt to a log of cuts: the cut, the sums, and the receipt of a new cut."""
@@ -334,8 +344,9 @@ class Conversation:
         step.meta = {"kind": GATEWAY, "status": status, "counts": state.counts.to_dict()}
 
     def report(self, request: FittedRequest, tokens: int) -> None:
-        """Record the tokens that the provider reported for the newest prompt."""
-        self.session.measure((request.used or 0) - request.correction, tokens)
+        """Record the tokens that a refusal of the newest prompt states; a late one of another is ignored."""
+        if self._newest is None or request is self._newest:
+            self.session.measure((request.used or 0) - request.correction, tokens, refused=True)
 
     def refused(self, overflow: Overflow) -> None:
         """Log that the newest prompt was refused as too long; later ones stay below its size."""
@@ -344,10 +355,14 @@ class Conversation:
                 self.session.refused(overflow, retried=True)
 
     def answered(self, request: FittedRequest, usage: Any) -> None:
-        """Log the usage of an answer to the newest request."""
-        if self.logged and self._newest is request.fitted:
+        """Record the usage of an answer to the newest request."""
+        if request is not self._newest:
+            return
+        if self.logged:
             with suppress(SessionPurged):
                 self.session.record_usage(usage)
+        elif (tokens := reported(usage).prompt) is not None:
+            self.session.measure((request.used or 0) - request.correction, tokens)
 
 
 class _NewMessages(NamedTuple):

@@ -32,7 +32,7 @@ from brim.sessions.conversations.conversation import (
 )
 from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
-from brim.sessions.learning.meters import count_request, doubt, request_meter
+from brim.sessions.learning.meters import count_request, looseness, request_meter
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -288,12 +288,12 @@ class Conversations(StoreOwner):
             try:  # With less room for the answer.
                 return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
             except DoesNotFit:
-                doubtful = 1.0 if conversation.session.measured else doubt(request, plan.scale)
-                if doubtful <= 1:
+                loose = 1.0 if conversation.session.measured else looseness(request, plan.scale)
+                if loose <= 1:
                     raise
                 # It is only the upper bound of an estimate that does not fit. The answer or a refusal will tell.
-                allowed = int(room.most * doubtful)
-                return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
+                room = replace(room, fits=room.most, target=room.most, looseness=loose)
+                return conversation.fit(request, room, plan.scale)
 
     def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
         """Learn from a refusal how many tokens the model accepts, and how it counts."""
@@ -332,8 +332,6 @@ class Conversations(StoreOwner):
         tokens = reported(usage).prompt
         if tokens is None:
             return
-        if request.report is not None:
-            request.report(request, tokens)
         if request.room is not None and request.answer is None:
             self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
 

@@ -10,7 +10,7 @@ from brim.files.json_strings import map_strings
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.receipts.receipt import Receipt
-from brim.sessions.learning.reported_size import PLAUSIBLE, TOKENS
+from brim.sessions.learning.reported_prompt import LOOSEST, TOKENS
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import Room, WindowLimits
@@ -159,9 +159,9 @@ class RequestPlan:
         if told.accepted or told.limit is None or not used or self.scale.unit not in TOKENS:
             return told
         if told.sent is None:
-            possible = told.limit < used * PLAUSIBLE + (sent.answer or 0)
+            possible = told.limit < used * LOOSEST + (sent.answer or 0)
         else:
-            possible = told.sent <= used * PLAUSIBLE and used <= told.sent * PLAUSIBLE
+            possible = told.sent <= used * LOOSEST and used <= told.sent * LOOSEST
             possible = possible and told.limit <= told.sent + (told.reply or 0)
         return told if possible else told.without_numbers()
 

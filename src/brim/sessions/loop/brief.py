@@ -10,10 +10,11 @@ from typing import Any
 
 from brim.errors import DoesNotFit
 from brim.history.compact import model_summary
-from brim.history.compact.continuation import AS_ABOVE, Continuation, context_texts
+from brim.history.compact.continuation import AS_ABOVE, Continuation, context_texts, continuation
 from brim.history.compact.lines import GO_ON, is_nudge, next_iteration
-from brim.history.compact.secrets import redact
+from brim.history.compact.summary import SummarySource
 from brim.meter.base import BaseMeter
+from brim.redaction import redact
 from brim.sessions.loop.limits import Limits
 from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Step
@@ -33,11 +34,14 @@ def handover_summary(session: Session, messages: Sequence[Any], known: Continuat
     summarise: Any = session.summariser
     if summarise is None or not messages:
         return ""
-    ending = model_summary.EndingContext(
-        said=context_texts(messages, known),
-        previous="" if known is None else known.text(session.meter, limit),
+    said, previous = context_texts(messages, known), "" if known is None else known.text(session.meter, limit)
+    ending = SummarySource(
+        said=tuple(said),
+        lines=continuation(messages, goal="", previous=known).lines,
+        previous=previous,
         limit=max(1, limit // 2),
         input_limit=session.budget,
+        older=sum(session.meter.load(text) for text in (previous, *(one.text for one in said))),
         meter=session.meter,
     )
     try:

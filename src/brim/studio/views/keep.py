@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from brim.errors import InvalidType
-from brim.history.compact.secrets import redact
+from brim.redaction import redact
 from brim.studio.prompt_rows import PromptRows
 from brim.studio.prompt_source import opened_prompt
 from brim.studio.views.sessions import role_and_text

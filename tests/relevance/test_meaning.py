@@ -3,8 +3,8 @@ import importlib
 import pytest
 
 from brim.errors import InvalidValue, UnknownName
-from brim.history import embedding as embed
-from brim.history.embedding import Meaning
+from brim.relevance import meaning as embed
+from brim.relevance.meaning import Meaning
 
 SUBJECTS = [
     {"boat", "ship", "vessel", "sail"},

@@ -1,6 +1,6 @@
-"""Remove keys, tokens and passwords from texts that are kept.
+"""Remove keys, tokens and passwords from texts that are kept or shown.
 
-A summary or a continuation outlives its messages and is copied further, so it must not contain credentials. Strings
+A summary, a log or a page outlives its messages and is copied further, so it must not contain credentials. Strings
 that merely look random stay: an agent works with hashes, paths and UUIDs.
 """
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.relevance import Relevance
 from brim.meter.words import terms
+from brim.relevance.lexical import Relevance
 
 CHAT = [
     "Ann: Good morning! How was the weekend?",

@@ -8,14 +8,16 @@ not distinguish them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from operator import mul
 from typing import Any
 
 from brim.errors import InvalidValue, UnknownName
-from brim.history.options import Embed
-from brim.history.relevance import Relevance, ordered, spread
+from brim.relevance.lexical import Relevance, ordered, spread
+
+Embed = Callable[[list[str]], Sequence[Sequence[float]]]
+"""Turns texts into vectors, one for each, all of one dimension."""
 
 _DEFAULT = "wordllama"
 _SHARE = 0.25

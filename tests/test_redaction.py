@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brim.history.compact.secrets import REMOVED, redact
+from brim.redaction import REMOVED, redact
 
 A32 = "a1B2c3D4" * 4
 HEX = "0123456789abcdef" * 4
