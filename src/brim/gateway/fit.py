@@ -152,8 +152,10 @@ def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
     return FittedBody(parsed=parsed, body=parsed.body, policy=policy, passed=why)
 
 
-def fit(planned: Planned, engine: Conversations, most: int | None = None) -> FittedBody:
-    """Return what to send; after a rejection, `most` is the maximum number of tokens.
+def fit(
+    planned: Planned, engine: Conversations, most: int | None = None, refused: FittedRequest | None = None
+) -> FittedBody:
+    """Return what to send; after the rejection of `refused`, `most` is the maximum number of tokens.
 
     Raises:
         HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
@@ -162,7 +164,7 @@ def fit(planned: Planned, engine: Conversations, most: int | None = None) -> Fit
     name = conversation_name(parsed.admitted.first, parsed.values, ".".join(planned.given.owner), parsed.keys)
     plan = planned.engine if cuts else replace(planned.engine, room=None)
     try:
-        made = engine.fit(planned.given, plan, name=name, most=most)
+        made = engine.fit(planned.given, plan, name=name, most=most, refused=refused)
     except DoesNotFit as error:
         raise too_long(planned, error.needed, error.available, error.parts) from error
     if made.before is None:
@@ -291,7 +293,7 @@ def smaller(engine: Conversations, refused: FittedBody, found: Overflow) -> Fitt
     most = planned.engine.ceiling(request, found)
     again = plan(refused.parsed, planned.settings, engine, planned.given.owner)
     try:
-        return fit(again, engine, most)
+        return fit(again, engine, most, request)
     except HttpProblem:
         return None
 

@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from brim.history.note import is_written
-from brim.sessions.conversations.beginning import bare
+from brim.sessions.conversations.identity import bare
 from brim.sessions.conversations.request import FittedRequest
 
 _MARK = "cache_control"

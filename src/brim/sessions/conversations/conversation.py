@@ -17,8 +17,19 @@ from brim.files.json_strings import map_strings
 from brim.history.compact.secrets import redact
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
-from brim.sessions.conversations.beginning import bare, fingerprints, leading, says_same
+from brim.sessions.conversations.identity import (
+    Candidate,
+    ConversationKey,
+    Ends,
+    bare,
+    beginnings,
+    fingerprints,
+    first_words,
+    leading,
+    says_same,
+)
 from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request_session import RequestSession
 from brim.sessions.fixed_parts import FixedParts
 from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.request_input import RequestInput
@@ -31,7 +42,7 @@ from brim.sessions.session import Session
 from brim.sessions.session_step import SessionStep
 from brim.sessions.state import SessionState
 from brim.store.store import Store
-from brim.wire.base import Format, jsonable
+from brim.wire.base import jsonable
 from brim.wire.overflow import Overflow
 
 CHANGED = "changed"
@@ -44,21 +55,8 @@ _EACH_VALUE = 150
 """Estimated bytes of each value in a message in addition to its text."""
 _EACH_SESSION = 40_000
 """Bytes of a session without messages."""
-_TAIL = 2
-"""Messages at the end that a client may have changed since its last request."""
 _MOST_CAPTURED = 4_000_000
 """Characters of a captured prompt in a log of cuts; of a longer prompt, only the sums are kept."""
-
-
-class ConversationKey(NamedTuple):
-    """What the requests of a conversation have in common, apart from their first messages."""
-
-    model: str
-    format: Format | None
-    owner: tuple[str, ...] = ()
-    """The owner; different owners share nothing. In a gateway, it consists of the name of the client's key, the route,
-    and a tag of any other keys that the client sends.
-    """
 
 
 class Diverged(Exception):
@@ -69,7 +67,13 @@ class Conversation:
     """A conversation that requests continue."""
 
     def __init__(
-        self, session: Session, key: ConversationKey, known: Sequence[Any] = (), *, capture: bool = False
+        self,
+        session: Session,
+        key: ConversationKey,
+        known: Sequence[Any] = (),
+        *,
+        named: bool = False,
+        capture: bool = False,
     ) -> None:
         """Follow a session.
 
@@ -77,6 +81,7 @@ class Conversation:
             session: the session, new or opened again.
             key: what its requests have in common.
             known: the messages of its requests so far, from the log if the session was opened again.
+            named: whether the caller gave it its name.
             capture: whether a log of cuts keeps the text of each prompt.
         """
         self.session = session
@@ -86,12 +91,15 @@ class Conversation:
         """Held during a fit."""
         self.size = 0
         """Bytes of its newest request, approximately."""
-        self.auto = False
-        """Whether it is found by its first messages, because the caller gave it no name."""
+        self.named = named
+        """Whether the caller gave it its name; if not, it is found by how its requests begin."""
+        self.ends: Ends = first_words(known)
+        """The ends of its requests, which tell whether an edit is of the same user."""
         self.found_by = ""
         """The fingerprint by which the store finds it."""
         self._capture = capture
         self._newest: Fitted | None = None
+        self._seen: RequestSession | None = None
         self._set_known(known, session.reloads)
 
     def _set_known(self, known: Sequence[Any], reloads: int) -> None:
@@ -128,15 +136,11 @@ class Conversation:
         return self._marked[1]
 
     def marks(self, messages: Sequence[Any]) -> list[str]:
-        """Return the fingerprints of the prefixes of `messages`, perhaps without the shortest; they continue its own.
-
-        Raises:
-            InvalidValue: a message is invalid.
-        """
+        """Return the fingerprints of the prefixes of `messages`, perhaps without the shortest."""
         length, last = self._marked
         if not length:
             return beginnings(messages, self.key)
-        return fingerprints(messages[length:], self.key.format, last)
+        return fingerprints(messages[length:], last)
 
     def shared(self, messages: Sequence[Any]) -> int:
         """Return how many of its messages these begin with; the text of a leading system prompt may differ."""
@@ -145,17 +149,22 @@ class Conversation:
         if leading(given) != first:
             return 0
         same = known[first:end] == given[first:end]  # Almost always.
-        format, places = self.key.format, range(first, end)
-        return end if same else next((at for at in places if not says_same(known[at], given[at], format)), end)
+        return end if same else next((at for at in range(first, end) if not says_same(known[at], given[at])), end)
 
     def continues(self, messages: Sequence[Any]) -> int | None:
         """Return the number of known messages if these begin with them, else `None`."""
         return len(self.known) if self.shared(messages) == len(self.known) else None
 
-    def resembles(self, messages: Sequence[Any]) -> int | None:
-        """Return the number of equal messages if only the last known messages differ, else `None`."""
-        shared, known, first = self.shared(messages), len(self.known), leading(self.known)
-        return shared if shared < known <= min(shared + _TAIL, 2 * shared - first) else None
+    def compared(self, messages: Sequence[Any]) -> Candidate:
+        """Return what these messages have in common with those of its newest request."""
+        first = leading(self.known)
+        same = leading(messages) == first and all(map(says_same, self.known[:first], messages[:first]))
+        return Candidate(self.name, self.ends, len(self.known), self.shared(messages), first, same)
+
+    @property
+    def seen(self) -> Session | RequestSession:
+        """Its session; without a name, what its newest request may see of it."""
+        return self.session if self._seen is None else self._seen
 
     def fit(self, request: RequestInput, room: Room, scale: BaseMeter, most: int | None = None) -> FittedRequest:
         """Add new messages to the session, and return its prompt as the fitted request.
@@ -180,6 +189,10 @@ class Conversation:
         self._places.update((id(raw), place) for place, raw in enumerate(added.new, start=added.had))
         self.known += added.new
         self._units, self._newest = (scale, added.units), made.fitted
+        if not self.named:
+            first = request.messages[: leading(self.known)]
+            self._seen = RequestSession(self.session, [*first], self.known)
+        made.session = self.seen if self.logged else None
         return made
 
     def _fit(
@@ -188,7 +201,7 @@ class Conversation:
         """Return the request that fits, and which of its messages are new."""
         if self.session.reloads != self._reloads:  # Another process has written to the log.
             self._set_known(self._read_log(), self.session.reloads)
-            if self.auto and self.logged and self.continues(request.messages) is None:
+            if not self.named and self.logged and self.continues(request.messages) is None:
                 raise Diverged
         step.count_by(scale)
         had = step.state.counts.regrets()
@@ -207,7 +220,6 @@ class Conversation:
             correction=corrected(count, state.reported) - count,
             room=room,
             start=start,
-            session=self.session if self.logged else None,
         )
         regret = state.counts.regrets()
         made.regret = regret["calls"] - had["calls"], regret["tokens"] - had["tokens"]
@@ -239,7 +251,7 @@ class Conversation:
             new = [jsonable(raw) for raw in new]
         before, units = context.units, self._units[1] if self._units[0] is step.state.meter else None
         if had is None:
-            step.restart(new, CHANGED)
+            step.restart(new, CHANGED, forget=not self.named)
             before, units = 0, 0
         elif new:
             step.add(new)
@@ -295,7 +307,7 @@ class Conversation:
         if not added.had:
             return 0
         pairs = zip(messages[: leading(messages)], self.known, strict=False)
-        changed = [pair for pair in pairs if not says_same(*pair, self.key.format)]
+        changed = [pair for pair in pairs if not says_same(*pair)]
         turns = state.context.history.turns
         sizes = [[turns.chat.units(turns.wire.read(raw, 0)) for raw in pair] for pair in changed]
         return sum(new - old for new, old in sizes)
@@ -355,16 +367,6 @@ class _NewMessages(NamedTuple):
     had: int
     new: list[Any]
     units: int
-
-
-def beginnings(messages: Sequence[Any], key: ConversationKey) -> list[str]:
-    """Return the fingerprint of each beginning of a conversation without its system prompt: one message, two, ...
-
-    Raises:
-        InvalidValue: a message is invalid.
-    """
-    first = leading(messages)
-    return fingerprints(messages[first:] or messages, key.format, json.dumps(key))
 
 
 def logged_messages(store: Store | None, session: str) -> list[Any]:

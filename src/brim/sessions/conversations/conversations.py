@@ -25,13 +25,22 @@ from brim.sessions.conversations.breakpoint import add_breakpoint
 from brim.sessions.conversations.conversation import (
     ENDLESS,
     Conversation,
-    ConversationKey,
     Diverged,
-    beginnings,
     logged_messages,
+)
+from brim.sessions.conversations.identity import (
+    Continuation,
+    ConversationKey,
+    Ends,
+    beginnings,
+    continuation,
+    leading,
+    repeated_ends,
+    with_request,
 )
 from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
 from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.conversations.request_session import RequestSession
 from brim.sessions.learning.meters import count_request, doubt, request_meter
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
@@ -135,10 +144,13 @@ class Conversations(StoreOwner):
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
 
     @property
-    def sessions(self) -> list[Session]:
-        """The sessions in memory; the session of the newest request is last."""
+    def sessions(self) -> list[Session | RequestSession]:
+        """The sessions in memory; the session of the newest request is last.
+
+        The session of a conversation without a name shows what its newest request contained.
+        """
         with self._lock:
-            return [each.session for each in self._known]
+            return [each.seen for each in self._known]
 
     def request(
         self,
@@ -213,6 +225,7 @@ class Conversations(StoreOwner):
         *,
         name: str | None = None,
         most: int | None = None,
+        refused: FittedRequest | None = None,
     ) -> FittedRequest:
         """Return a planned request that fits.
 
@@ -221,6 +234,7 @@ class Conversations(StoreOwner):
             plan: how it is counted and how many tokens it may take.
             name: the name of the conversation; by default the one that the messages continue.
             most: a lower limit after a refusal.
+            refused: the form of this request that was refused before.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
@@ -232,22 +246,12 @@ class Conversations(StoreOwner):
         if room is None or not request.messages:  # The window is unknown; a refusal may teach it.
             made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
         else:
-            key = _key(request)
             agent = _compacting_agent(request)
             if agent:  # A summary makes losses final, so it reads as much of the history as fits.
-                name = uuid4().hex
-                conversation = self._opened(name, key, plan, room, None, **_UNSTORED, stable=False)
+                conversation = self._opened(uuid4().hex, _key(request), plan, room, None, **_UNSTORED, stable=False)
+                made = self._fit_in(conversation, request, plan, room, most)
             else:
-                conversation = self._find(request, key, name, plan, room)
-            try:
-                made = self._fit_in(conversation, request, plan, room, most)
-            except (SessionPurged, Diverged) as error:  # The request brings its whole history: it begins anew.
-                with self._lock:
-                    if self._known.get(conversation.name) is conversation:
-                        self._known.drop(conversation.name)
-                own = conversation.name if isinstance(error, SessionPurged) else None
-                conversation = self._find(request, key, own, plan, room)
-                made = self._fit_in(conversation, request, plan, room, most)
+                conversation, made = self._fit_found(request, replace(plan, room=room), name, most, refused)
             if room.window == ENDLESS:
                 made.room = None
             made.conversation, made.report, made.summary_of = conversation.name, conversation.report, agent
@@ -264,11 +268,39 @@ class Conversations(StoreOwner):
             if conversation is not None:
                 with conversation.lock:
                     conversation.refused(plan.believed(refused, overflow))
-            return self._shrunk(refused, overflow, plan, name)
+            return self._shrunk(refused, overflow, plan, name, conversation)
 
         made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
         self.last = made
         return made
+
+    def _fit_found(
+        self,
+        request: RequestInput,
+        plan: RequestPlan,
+        name: str | None,
+        most: int | None,
+        refused: FittedRequest | None,
+    ) -> tuple[Conversation, FittedRequest]:
+        """Return the conversation of a request, and the request that fits."""
+        room = plan.room
+        assert room is not None
+        conversation, ends = self._find(request, plan, name, refused)
+        while True:
+            try:
+                made = self._fit_in(conversation, request, plan, room, most)
+            except (SessionPurged, Diverged) as error:  # The request brings its whole history: it begins anew.
+                with self._lock:
+                    if self._known.get(conversation.name) is conversation:
+                        self._known.drop(conversation.name)
+                if isinstance(error, SessionPurged):
+                    conversation = self._named(conversation.name, _key(request), plan, named=conversation.named)
+                else:
+                    conversation, others = self._find(request, plan, None)
+                    ends = others or repeated_ends(ends)
+            else:
+                conversation.ends = ends if refused is not None else with_request(ends, len(request.messages))
+                return conversation, made
 
     def _fit_in(
         self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
@@ -303,7 +335,12 @@ class Conversations(StoreOwner):
         self.windows.refused(plan.scope, overflow, request.used or 0, window)
 
     def _shrunk(
-        self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None
+        self,
+        request: FittedRequest,
+        overflow: Overflow,
+        plan: RequestPlan,
+        name: str | None,
+        conversation: Conversation | None,
     ) -> FittedRequest | None:
         """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
         if request.used is None:
@@ -314,10 +351,10 @@ class Conversations(StoreOwner):
         again = self.plan(request.input, plan.limits, plan.chosen, plan.scope.server)
         told = plan.believed(request, overflow)
         if request.report is None and told.sent and again.room is not None:  # Its window was unknown.
-            conversation = self._find(request.input, _key(request.input), name, again, again.room)
-            name = conversation.name
+            conversation, _ = self._find(request.input, again, name)
+            request.conversation = conversation.name
             conversation.report(request, told.sent)
-        made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow))
+        made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow), refused=request)
         made.retried = True
         return made
 
@@ -337,19 +374,40 @@ class Conversations(StoreOwner):
             self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
 
     def _find(
-        self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
-    ) -> Conversation:
-        """Return the conversation with a name, or the longest one that the messages continue, or a new one."""
-        auto = name is None
-        name = name or self._continued_name(request, key)
-        found = self._get(name, key, plan, room)
+        self, request: RequestInput, plan: RequestPlan, name: str | None, refused: FittedRequest | None = None
+    ) -> tuple[Conversation, Ends]:
+        """Return the conversation that the caller names, or that the messages continue, or a new one.
+
+        Without a name, also return the ends of earlier requests within this one.
+        """
+        messages, key = request.messages, _key(request)
+        if name is not None:
+            return self._named(name, key, plan), ()
+        with self._lock:
+            same = None if refused is None else self._known.get(refused.conversation)
+            if same is not None and same.continues(messages) == len(messages):
+                return same, same.ends
+            found = self._known.continuation(messages, key) or Continuation(None)
+            near = None if found.name is None else self._known.get(found.name)
+        stored = self._stored_name(messages, key, near)
+        if stored is not None and stored != found.name:
+            near = self._named(stored, key, plan, named=False)
+            if not self._log:
+                return near, ()
+            found = continuation([near.compared(messages)], len(messages)) or Continuation(None)
+        if near is None or found.name is None:
+            near = self._named(uuid4().hex, key, plan, named=False)
+        return near, found.ends
+
+    def _named(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool = True) -> Conversation:
+        """Return the conversation of a name, which the caller chose or brim."""
+        found = self._get(name, key, plan, named=named)
         while found.key != key:  # Another model has another window and meter, and may have another format.
             name = f"{name}/{key.model or key.format}"
-            found = self._get(name, key, plan, room)
-        found.auto = found.auto or auto
+            found = self._get(name, key, plan, named=named)
         return found
 
-    def _get(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+    def _get(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool) -> Conversation:
         """Return a conversation from memory or the store, or a new one, and remember it as the newest.
 
         While a slow store answers, only requests of the same conversation wait.
@@ -359,38 +417,46 @@ class Conversations(StoreOwner):
         with opening:
             with self._lock:
                 found = self._known.get(name)
-            found = found or self._open(name, key, plan, room)
+            if found is None or found.named < named:  # The caller names one that had no name.
+                found = self._open(name, key, plan, named=named)
             with self._lock:
                 self._opening.pop(name, None)
                 if found.key == key and found.session.store is self._store:
                     self._known.put(name, found)
             return found
 
-    def _continued_name(self, request: RequestInput, key: ConversationKey) -> str:
-        """Return the name of the longest conversation that the messages continue, or a new name."""
-        messages = request.messages
-        with self._lock:
-            name = self._known.continued(messages, key)
-            known = None if name is None else self._known.get(name)
-        if self._store is None or (name is not None and self._log):
-            return name or uuid4().hex
-        # Another process may have cut the conversation since it was kept in memory.
-        marks = beginnings(messages, key) if known is None else known.marks(messages)
-        if self._log:  # A first message alone begins a conversation: other processes may begin theirs with the same.
-            return self._prefixes.find(marks if len(marks) > 1 else [], take=True) or uuid4().hex
-        return self._prefixes.find(marks) or name or f"auto.{marks[-1]}"
+    def _stored_name(self, messages: Sequence[Any], key: ConversationKey, near: Conversation | None) -> str | None:
+        """Return the name of the conversation in the store that messages continue; `None` if there is none.
 
-    def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+        Another process may have continued the one in memory, which is `near`. A first message alone is not looked up:
+        processes may begin conversations of their own with the same.
+        """
+        if self._store is None or (self._log and len(messages) - leading(messages) < 2):
+            return None
+        continues = near is not None and near.continues(messages) is not None
+        marks = near.marks(messages) if near is not None and continues else beginnings(messages, key)
+        return self._prefixes.find(marks, take=self._log)
+
+    def _open(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool) -> Conversation:
         """Return a conversation from the store, or a new one; if the store fails, one that is not stored."""
+        assert plan.room is not None
         for _ in attempts():
             try:
-                return self._opened(name, key, plan, room, self._store)
+                return self._opened(name, key, plan, plan.room, self._store, named=named)
             except StoreError as error:
                 self.store.failed(error)
-        return self._opened(name, key, plan, room, None, **_UNSTORED)
+        return self._opened(name, key, plan, plan.room, None, named=named, **_UNSTORED)
 
     def _opened(
-        self, name: str, key: ConversationKey, plan: RequestPlan, room: Room, store: Store | None, **more: Any
+        self,
+        name: str,
+        key: ConversationKey,
+        plan: RequestPlan,
+        room: Room,
+        store: Store | None,
+        *,
+        named: bool = False,
+        **more: Any,
     ) -> Conversation:
         """Return a conversation from a store, or a new one.
 
@@ -407,26 +473,28 @@ class Conversations(StoreOwner):
                     window, model=key.model or None, store=store, id=name, **{"format": key.format, **settings}
                 )
             except SessionExists:  # Another process was faster.
-                return self._opened(name, key, plan, room, store, **more)
-            return self._following(session, key)
+                return self._opened(name, key, plan, room, store, named=named, **more)
+            return self._following(session, key, named=named)
         assert store is not None
         del settings["log"]
         began = first[0].body.get("settings") or {}
         size = window if self._window is not None or began.get("model") == (key.model or None) else None
         session = Session.open(name, store=store, meter=self._meter, window=size, **settings)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
-        return self._following(session, opened, logged_messages(store, name))
+        return self._following(session, opened, logged_messages(store, name), named=named)
 
-    def _following(self, session: Session, key: ConversationKey, said: Sequence[Any] = ()) -> Conversation:
+    def _following(
+        self, session: Session, key: ConversationKey, said: Sequence[Any] = (), *, named: bool
+    ) -> Conversation:
         session.tolerate(self.store.failed)
-        return Conversation(session, key, said, capture=bool(self._settings.get("capture")))
+        return Conversation(session, key, said, named=named, capture=bool(self._settings.get("capture")))
 
     def _note_newest(self, conversation: Conversation, *, changed: bool) -> None:
         """Record the newest request of a conversation, and evict conversations from memory.
 
         Its next request, perhaps in another process, finds it in the store. Without a log, only a cut is worth that.
         """
-        if conversation.auto and self._store is not None and (changed or self._log):
+        if not conversation.named and self._store is not None and (changed or self._log):
             conversation.found_by = self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
         with self._lock:
             self._known.forget(conversation)

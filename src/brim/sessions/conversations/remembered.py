@@ -1,8 +1,8 @@
 """The conversations in memory, and which of them a request continues.
 
-The most recent ones are kept, within limits on number and memory. They are found by their first messages, so a request
-is compared only with conversations that begin in the same way. Others are looked up in the store by the fingerprint of
-their newest request.
+The most recent ones are kept, within limits on number and memory. Those without a name are found by their first
+messages, so a request is compared only with conversations that begin in the same way. Others are looked up in the store
+by the fingerprint of their newest request.
 """
 
 from __future__ import annotations
@@ -13,8 +13,15 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from brim.sessions.conversations.beginning import leading
-from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings
+from brim.sessions.conversations.conversation import Conversation
+from brim.sessions.conversations.identity import (
+    Candidate,
+    Continuation,
+    ConversationKey,
+    beginnings,
+    continuation,
+    leading,
+)
 from brim.sessions.log.tolerant_store import TolerantStore
 
 KIND = "gateway-prefix"
@@ -96,24 +103,17 @@ class RememberedConversations:
         self._known[name] = conversation
         self._known.move_to_end(name)
         if before is not conversation:
-            self._find_by(name, openings(conversation.key, conversation.known))
+            self._find_by(name, _openings(conversation))
 
-    def continued(self, messages: Sequence[Any], key: ConversationKey) -> str | None:
-        """Return the name of the longest conversation that messages continue; `None` if there is none."""
-        marks = openings(key, messages)
-        for way in ("continues", "resembles"):
-            for mark in marks:
-                name = self._furthest(mark, messages, way)
-                if name is not None:
-                    return name
-        return None
-
-    def _furthest(self, mark: str, messages: Sequence[Any], way: str) -> str | None:
-        names = islice(reversed(self._openings.get(mark, {})), _CANDIDATES)
-        lengths = {name: length for name in names if (length := getattr(self._known[name], way)(messages))}
-        best = max(lengths.values(), default=None)
-        # Among equals, the one unused for the longest time.
-        return None if best is None else [name for name, length in lengths.items() if length == best][-1]
+    def continuation(self, messages: Sequence[Any], key: ConversationKey) -> Continuation | None:
+        """Return which conversation messages continue; `None` if none begins in a similar way."""
+        candidates: dict[str, Candidate] = {}
+        for mark in openings(key, messages):
+            names = (name for name in reversed(self._openings.get(mark, {})) if name not in candidates)
+            candidates |= {name: self._known[name].compared(messages) for name in islice(names, _CANDIDATES)}
+            if any(each.contained and each.same_system for each in candidates.values()):
+                break  # Others have less in common with the request.
+        return continuation(candidates.values(), len(messages))
 
     def forget(self, newest: Conversation) -> None:
         """Note the size of the newest conversation, and forget the oldest if there are too many."""
@@ -121,7 +121,7 @@ class RememberedConversations:
         if self._known.get(newest.name) is newest:
             self._total += newest.weight - newest.size
             newest.size = newest.weight
-            self._find_by(newest.name, openings(newest.key, newest.known))
+            self._find_by(newest.name, _openings(newest))
         if len(self) > self._most or self._total > most:
             for name in list(self._known):
                 if len(self) <= self._most and self._total <= most:
@@ -147,6 +147,11 @@ class RememberedConversations:
             self._openings.setdefault(mark, OrderedDict())[name] = None
         if marks:
             self._marks[name] = marks
+
+
+def _openings(conversation: Conversation) -> tuple[str, ...]:
+    """Return the keys by which a conversation is found; none if the caller named it."""
+    return () if conversation.named else openings(conversation.key, conversation.known)
 
 
 def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[str, ...]:

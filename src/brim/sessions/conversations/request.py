@@ -10,6 +10,7 @@ from brim.files.json_strings import map_strings
 from brim.history.result import Fitted
 from brim.meter import BaseMeter
 from brim.receipts.receipt import Receipt
+from brim.sessions.conversations.request_session import RequestSession
 from brim.sessions.learning.reported_size import PLAUSIBLE, TOKENS
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -52,8 +53,8 @@ class FittedRequest:
     """The agent that requests a summary of its conversation with this request; empty for other requests."""
     regret: tuple[int, int] = (0, 0)
     """The number of new calls that repeat earlier ones because a cut had removed the results, and their tokens."""
-    session: Session | None = None
-    """The session of the conversation, if it has one."""
+    session: Session | RequestSession | None = None
+    """The session of the conversation, if it has one; without a name, it shows only what this request contained."""
     fitted: Fitted | None = field(default=None, repr=False)
     answer: int | None = None
     """The answer limit to send instead of the caller's; `None` leaves it unchanged."""
