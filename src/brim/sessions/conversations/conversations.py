@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 from uuid import uuid4
 
 from brim.amounts import units
-from brim.errors import DoesNotFit, SessionPurged, StoreError
+from brim.errors import SessionPurged, StoreError
 from brim.history.envelopes import compacting_agent
 from brim.history.history import Tools
 from brim.meter import meter as metered
@@ -21,7 +21,6 @@ from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
-from brim.sessions.conversations.breakpoint import add_breakpoint
 from brim.sessions.conversations.conversation import (
     ENDLESS,
     Conversation,
@@ -36,12 +35,13 @@ from brim.sessions.conversations.identity import (
     continuation,
     leading,
     repeated_ends,
-    with_request,
 )
-from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
-from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.conversations.plan import RequestPlan
+from brim.sessions.conversations.prefix_index import KIND, LOGGED, PrefixIndex
+from brim.sessions.conversations.remembered import RememberedConversations
+from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.conversations.request_session import RequestSession
-from brim.sessions.learning.meters import count_request, doubt, request_meter
+from brim.sessions.learning.meters import count_request, request_meter
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -190,12 +190,10 @@ class Conversations(StoreOwner):
             fields=fields,
             format=format,
             answer=answer,
+            name=session,
             changes=changes,
         )
-        made = self.fit(request, self.plan(request), name=session)
-        if made.messages is messages:
-            made.messages = list(messages)
-        return made
+        return self.fit(request, self.plan(request))
 
     def plan(
         self, request: RequestInput, limits: WindowLimits | None = None, meter: Any = None, server: str = ""
@@ -218,77 +216,43 @@ class Conversations(StoreOwner):
         room = self.windows.room(scope, limits, request.answer, exact=scale.exact)
         return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
-    def fit(
-        self,
-        request: RequestInput,
-        plan: RequestPlan,
-        *,
-        name: str | None = None,
-        most: int | None = None,
-        refused: FittedRequest | None = None,
-    ) -> FittedRequest:
+    def fit(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
         """Return a planned request that fits.
-
-        Args:
-            request: the request.
-            plan: how it is counted and how many tokens it may take.
-            name: the name of the conversation; by default the one that the messages continue.
-            most: a lower limit after a refusal.
-            refused: the form of this request that was refused before.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
             InvalidValue: a message or a tool is invalid.
         """
-        room, conversation = plan.room, None
-        if room is None and (most is not None or not self._log):
-            room = Room.of(ENDLESS if most is None else most)
+        room = plan.room
+        if room is None and (plan.most is not None or not self._log):
+            room = Room.of(ENDLESS if plan.most is None else plan.most)
         if room is None or not request.messages:  # The window is unknown; a refusal may teach it.
-            made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
+            made = self._uncounted(request, plan)
         else:
-            agent = _compacting_agent(request)
-            if agent:  # A summary makes losses final, so it reads as much of the history as fits.
-                conversation = self._opened(uuid4().hex, _key(request), plan, room, None, **_UNSTORED, stable=False)
-                made = self._fit_in(conversation, request, plan, room, most)
-            else:
-                conversation, made = self._fit_found(request, replace(plan, room=room), name, most, refused)
-            if room.window == ENDLESS:
-                made.room = None
-            made.conversation, made.report, made.summary_of = conversation.name, conversation.report, agent
-            made.answer = plan.lowered(made)
-            add_breakpoint(made)
-            if made.cut == 1 or (made.cut and self._settings["summarise"] is not None):
-                self._notifier.notify()
-            if not agent:
-                self._note_newest(conversation, changed=made.changed)
-        if request.changes and made.fitted is None:
-            made.messages = [jsonable(raw) for raw in made.messages]
-
-        def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
-            if conversation is not None:
-                with conversation.lock:
-                    conversation.refused(plan.believed(refused, overflow))
-            return self._shrunk(refused, overflow, plan, name, conversation)
-
-        made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
+            plan = replace(plan, room=room, summary_of=_compacting_agent(request))
+            made = self._fit_apart(request, plan) if plan.summary_of else self._fit_in_conversation(request, plan)
+        if made.cut == 1 or (made.cut and self._settings["summarise"] is not None):
+            self._notifier.notify()
         self.last = made
         return made
 
-    def _fit_found(
-        self,
-        request: RequestInput,
-        plan: RequestPlan,
-        name: str | None,
-        most: int | None,
-        refused: FittedRequest | None,
-    ) -> tuple[Conversation, FittedRequest]:
-        """Return the conversation of a request, and the request that fits."""
-        room = plan.room
-        assert room is not None
-        conversation, ends = self._find(request, plan, name, refused)
+    def _uncounted(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
+        """Return a request as it is."""
+        messages = [jsonable(raw) for raw in request.messages] if request.changes else [*request.messages]
+        places = range(len(messages))
+        return FittedRequest(messages=messages, places=places, input=request, plan=plan, source=_Source(self, None))
+
+    def _fit_apart(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
+        """Return a request for a summary; it makes losses final, so it reads as much of the history as fits."""
+        once = self._opened(uuid4().hex, _key(request), plan, None, **_UNSTORED, stable=False)
+        return once.fit(request, plan, _Source(self, once))
+
+    def _fit_in_conversation(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
+        """Return the fitted request of a conversation."""
+        conversation, ends = self._find(request, plan)
         while True:
             try:
-                made = self._fit_in(conversation, request, plan, room, most)
+                made = conversation.fit(request, plan, _Source(self, conversation), None if plan.retried else ends)
             except (SessionPurged, Diverged) as error:  # The request brings its whole history: it begins anew.
                 with self._lock:
                     if self._known.get(conversation.name) is conversation:
@@ -296,95 +260,35 @@ class Conversations(StoreOwner):
                 if isinstance(error, SessionPurged):
                     conversation = self._named(conversation.name, _key(request), plan, named=conversation.named)
                 else:
-                    conversation, others = self._find(request, plan, None)
+                    conversation, others = self._find(request, plan)
                     ends = others or repeated_ends(ends)
             else:
-                conversation.ends = ends if refused is not None else with_request(ends, len(request.messages))
-                return conversation, made
+                self._note_newest(conversation, changed=made.changed)
+                return made
 
-    def _fit_in(
-        self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
-    ) -> FittedRequest:
-        """Return a fitted request of a conversation, if necessary with less room for the answer.
+    def fit_reported(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> FittedRequest:
+        """Return a smaller request, of which the provider counted so many tokens before it had a conversation."""
+        conversation, _ = self._find(request.input, plan)
+        conversation.report(request, tokens)
+        return self.fit(request.input, replace(plan, refused_in=conversation.name))
 
-        Raises:
-            DoesNotFit: what has to stay is larger than the budget, even by the estimate of an unknown model.
-        """
-        with conversation.lock:
-            try:
-                return conversation.fit(request, room, plan.scale, most)
-            except DoesNotFit:
-                if most is not None:
-                    raise
-            try:  # With less room for the answer.
-                return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
-            except DoesNotFit:
-                doubtful = 1.0 if conversation.session.measured else doubt(request, plan.scale)
-                if doubtful <= 1:
-                    raise
-                # It is only the upper bound of an estimate that does not fit. The answer or a refusal will tell.
-                allowed = int(room.most * doubtful)
-                return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
-
-    def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
+    def refused(self, request: FittedRequest, overflow: Overflow) -> None:
         """Learn from a refusal how many tokens the model accepts, and how it counts."""
-        overflow = plan.believed(request, overflow)
+        overflow = request.believed(overflow)
         window = request.room.window if request.room is not None else None
-        if request.report is not None:
-            request.report(request, overflow.sent or 0)
-        self.windows.refused(plan.scope, overflow, request.used or 0, window)
+        request.source.report(request, overflow.sent or 0)
+        self.windows.refused(request.plan.scope, overflow, request.used or 0, window)
 
-    def _shrunk(
-        self,
-        request: FittedRequest,
-        overflow: Overflow,
-        plan: RequestPlan,
-        name: str | None,
-        conversation: Conversation | None,
-    ) -> FittedRequest | None:
-        """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
-        if request.used is None:
-            request.before = count_request(request.input, plan.scale).tokens if request.input.messages else None
-        if request.used is None:
-            return None
-        self.refused(request, overflow, plan)
-        again = self.plan(request.input, plan.limits, plan.chosen, plan.scope.server)
-        told = plan.believed(request, overflow)
-        if request.report is None and told.sent and again.room is not None:  # Its window was unknown.
-            conversation, _ = self._find(request.input, again, name)
-            request.conversation = conversation.name
-            conversation.report(request, told.sent)
-        made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow), refused=request)
-        made.retried = True
-        return made
-
-    def _answered(
-        self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
-    ) -> None:
-        """Learn how a model counts from the reported usage of an accepted request."""
-        if conversation is not None:
-            with conversation.lock:
-                conversation.answered(request, usage)
-        tokens = reported(usage).prompt
-        if tokens is None:
-            return
-        if request.report is not None:
-            request.report(request, tokens)
-        if request.room is not None and request.answer is None:
-            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
-
-    def _find(
-        self, request: RequestInput, plan: RequestPlan, name: str | None, refused: FittedRequest | None = None
-    ) -> tuple[Conversation, Ends]:
+    def _find(self, request: RequestInput, plan: RequestPlan) -> tuple[Conversation, Ends]:
         """Return the conversation that the caller names, or that the messages continue, or a new one.
 
         Without a name, also return the ends of earlier requests within this one.
         """
         messages, key = request.messages, _key(request)
-        if name is not None:
-            return self._named(name, key, plan), ()
+        if request.name is not None:
+            return self._named(request.name, key, plan), ()
         with self._lock:
-            same = None if refused is None else self._known.get(refused.conversation)
+            same = self._known.get(plan.refused_in)
             if same is not None and same.continues(messages) == len(messages):
                 return same, same.ends
             found = self._known.continuation(messages, key) or Continuation(None)
@@ -439,20 +343,18 @@ class Conversations(StoreOwner):
 
     def _open(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool) -> Conversation:
         """Return a conversation from the store, or a new one; if the store fails, one that is not stored."""
-        assert plan.room is not None
         for _ in attempts():
             try:
-                return self._opened(name, key, plan, plan.room, self._store, named=named)
+                return self._opened(name, key, plan, self._store, named=named)
             except StoreError as error:
                 self.store.failed(error)
-        return self._opened(name, key, plan, plan.room, None, named=named, **_UNSTORED)
+        return self._opened(name, key, plan, None, named=named, **_UNSTORED)
 
     def _opened(
         self,
         name: str,
         key: ConversationKey,
         plan: RequestPlan,
-        room: Room,
         store: Store | None,
         *,
         named: bool = False,
@@ -463,8 +365,9 @@ class Conversations(StoreOwner):
         Raises:
             StoreError: the store cannot be read or written.
         """
+        assert plan.room is not None
         settings = {**self._settings, "log": self._log, "stable": self.stable, **more}
-        window = self._window if self._window is not None else self._limits.window(room.window)
+        window = self._window if self._window is not None else self._limits.window(plan.room.window)
         first = store.entries(name, limit=1) if store is not None and self._log else []
         if not first:
             settings["meter"] = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
@@ -473,7 +376,7 @@ class Conversations(StoreOwner):
                     window, model=key.model or None, store=store, id=name, **{"format": key.format, **settings}
                 )
             except SessionExists:  # Another process was faster.
-                return self._opened(name, key, plan, room, store, named=named, **more)
+                return self._opened(name, key, plan, store, named=named, **more)
             return self._following(session, key, named=named)
         assert store is not None
         del settings["log"]
@@ -495,9 +398,53 @@ class Conversations(StoreOwner):
         Its next request, perhaps in another process, finds it in the store. Without a log, only a cut is worth that.
         """
         if not conversation.named and self._store is not None and (changed or self._log):
-            conversation.found_by = self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
+            conversation.note_mark(self._prefixes)
         with self._lock:
             self._known.forget(conversation)
+
+
+class _Source(NamedTuple):
+    """What made a request, and learns from its answer."""
+
+    engine: Conversations
+    conversation: Conversation | None
+    """`None` if the request was not counted."""
+
+    def report(self, request: FittedRequest, tokens: int) -> None:
+        """Correct the next count by the tokens that the provider reported for a request."""
+        if self.conversation is not None:
+            self.conversation.report(request, tokens)
+
+    def answered(self, request: FittedRequest, usage: Any) -> None:
+        """Learn from the reported usage of an answer how a model counts."""
+        if self.conversation is not None:
+            with self.conversation.lock:
+                self.conversation.answered(request, usage)
+        tokens = reported(usage).prompt
+        if tokens is None:
+            return
+        self.report(request, tokens)
+        if request.room is not None and request.answer is None:
+            windows, asked = self.engine.windows, request.input.answer
+            windows.learn_from_answer(request.plan.scope, tokens, asked, request.room.window)
+
+    def smaller(self, request: FittedRequest, overflow: Overflow) -> FittedRequest | None:
+        """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
+        if self.conversation is not None:
+            with self.conversation.lock:
+                self.conversation.refused(request.believed(overflow))
+        given, plan = request.input, request.plan
+        if request.used is None:
+            if not given.messages:
+                return None
+            request = replace(request, before=count_request(given, plan.scale).tokens)
+        self.engine.refused(request, overflow)
+        again = self.engine.plan(given, plan.limits, plan.chosen, plan.scope.server)
+        most, counted = request.ceiling(overflow), request.believed(overflow).sent
+        again = replace(again, most=most, retried=True, refused_in=request.conversation)
+        if self.conversation is None and counted and again.room is not None:  # Its window was unknown.
+            return self.engine.fit_reported(request, again, counted)
+        return self.engine.fit(given, again)
 
 
 def _key(request: RequestInput) -> ConversationKey:

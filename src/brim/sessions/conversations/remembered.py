@@ -7,7 +7,7 @@ by the fingerprint of their newest request.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
@@ -22,42 +22,6 @@ from brim.sessions.conversations.identity import (
     continuation,
     leading,
 )
-from brim.sessions.log.tolerant_store import TolerantStore
-
-KIND = "gateway-prefix"
-LOGGED = "conversation-prefix"
-"""The kind of document for conversations with a log."""
-_LOOKED = 12
-"""Maximum number of beginnings to look up, the longest first."""
-
-
-class PrefixIndex:
-    """The beginnings of conversations in a store."""
-
-    def __init__(self, store: TolerantStore, kind: str = KIND) -> None:
-        self._store = store
-        self._kind = kind
-
-    def find(self, marks: Sequence[str], *, take: bool = False) -> str | None:
-        """Return the name of the conversation with the longest known beginning; `None` if no beginning is known.
-
-        Args:
-            marks: the fingerprints of the beginnings, the shortest first.
-            take: whether to remove that beginning from the store, because the conversation will be in memory.
-        """
-        for mark in list(reversed(marks))[:_LOOKED]:
-            if (saved := self._store.load(self._kind, mark)) is not None:
-                if take:
-                    self._store.forget(self._kind, mark)
-                return str(saved.body["talk"])
-        return None
-
-    def move(self, name: str, before: str, mark: str) -> str:
-        """Replace the stored beginning of a conversation, and return the one that the store has now."""
-        if mark == before or not self._store.replace(self._kind, before, mark, {"talk": name}):
-            return before
-        return mark
-
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Default limit in bytes on the memory for all conversations."""
@@ -80,7 +44,8 @@ class RememberedConversations:
         self._most = inf if most is None else most
         self._memory = memory
         self._known: OrderedDict[str, Conversation] = OrderedDict()
-        self._total = 0
+        self._sizes: Counter[str] = Counter()
+        """The bytes of each conversation at its newest request, approximately."""
         self._openings: dict[str, OrderedDict[str, None]] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
         """The openings of each conversation."""
@@ -98,8 +63,6 @@ class RememberedConversations:
     def put(self, name: str, conversation: Conversation) -> None:
         """Add a conversation as the newest."""
         before = self._known.get(name)
-        if before is not conversation:
-            self._total += conversation.size - (before.size if before is not None else 0)
         self._known[name] = conversation
         self._known.move_to_end(name)
         if before is not conversation:
@@ -119,20 +82,18 @@ class RememberedConversations:
         """Note the size of the newest conversation, and forget the oldest if there are too many."""
         most = _MOST_BYTES if self._memory is None else self._memory
         if self._known.get(newest.name) is newest:
-            self._total += newest.weight - newest.size
-            newest.size = newest.weight
+            self._sizes[newest.name] = newest.weight
             self._find_by(newest.name, _openings(newest))
-        if len(self) > self._most or self._total > most:
-            for name in list(self._known):
-                if len(self) <= self._most and self._total <= most:
-                    break
-                each = self._known[name]
-                if each is not newest and not each.lock.held:
-                    self.drop(name)
+        for each in [*self._known.values()]:
+            if len(self) <= self._most and self._sizes.total() <= most:
+                break
+            if each is not newest and not each.lock.held:
+                self.drop(each.name)
 
     def drop(self, name: str) -> None:
         """Remove a conversation."""
-        self._total -= self._known.pop(name).size
+        del self._known[name]
+        self._sizes.pop(name, None)
         self._find_by(name, ())
 
     def _find_by(self, name: str, marks: tuple[str, ...]) -> None:
