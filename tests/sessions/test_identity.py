@@ -204,3 +204,16 @@ def test_the_requests_that_were_repeated_are_remembered_until_one_that_was_not()
 def test_messages_are_the_same_if_they_differ_in_what_says_nothing(one, other, same):
     assert says_same(one, other) is same
     assert (fingerprints([one]) == fingerprints([other])) is same
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["in the same process", "in the next one"])
+def test_a_conversation_that_the_caller_names_later_is_nobody_elses_from_then_on(again):
+    store = MemoryStore()
+    engine = conversations(store=store)
+    asked = [SYSTEM, HELLO, HI, PRIVATE]
+    name = engine.request(asked).conversation
+    engine = engine if again else conversations(store=store)
+    asked += [HI, OTHER]
+    assert engine.request(asked, session=name).conversation == name
+    for process in (engine, conversations(store=store)):
+        assert process.request([*asked, HI, OTHER]).conversation != name

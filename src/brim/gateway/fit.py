@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from brim.errors import DoesNotFit
+from brim.gateway.client.names import conversation_name
 from brim.gateway.client.parsed import Parsed
 from brim.gateway.http.problem import HttpProblem, overflow
 from brim.gateway.settings import GatewaySettings, RequestRule
@@ -158,10 +159,11 @@ def fit(planned: Planned, engine: Conversations) -> FittedBody:
     Raises:
         HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
     """
-    room, cuts = planned.room, planned.policy == FIT
+    parsed, room, cuts = planned.parsed, planned.room, planned.policy == FIT
+    name = conversation_name(parsed.admitted.first, parsed.values, ".".join(planned.given.owner), parsed.keys)
     plan = planned.engine if cuts else replace(planned.engine, room=None)
     try:
-        made = engine.fit(planned.given, plan)
+        made = engine.fit(replace(planned.given, name=name), plan)
     except DoesNotFit as error:
         raise too_long(planned, error.needed, error.available, error.parts) from error
     if made.before is None:

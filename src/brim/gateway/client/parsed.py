@@ -13,7 +13,7 @@ from brim.errors import SourceError
 from brim.files.depth import MOST_DEPTH
 from brim.files.json_body import JsonBody
 from brim.gateway.client.body import decoded
-from brim.gateway.client.names import conversation_name, model_names
+from brim.gateway.client.names import model_names
 from brim.gateway.client.paths import model_path
 from brim.gateway.http.admitted import Admitted
 from brim.gateway.http.problem import BEDROCK, CHAT, GEMINI, MESSAGES, RESPONSES, HttpProblem
@@ -105,7 +105,6 @@ class Parsed:
             answer=self.answer,
             pin=pin,
             owner=owner,
-            name=conversation_name(self.admitted.first, self.values, ".".join(owner), self.keys),
         )
 
 

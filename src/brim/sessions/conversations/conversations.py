@@ -298,7 +298,8 @@ class Conversations(StoreOwner):
             near = self._named(stored, key, plan, named=False)
             if not self._log:
                 return near, ()
-            found = continuation([near.compared(messages)], len(messages)) or Continuation(None)
+            own = [] if near.named else [near.compared(messages)]
+            found = continuation(own, len(messages)) or Continuation(None)
         if near is None or found.name is None:
             near = self._named(uuid4().hex, key, plan, named=False)
         return near, found.ends
@@ -323,6 +324,8 @@ class Conversations(StoreOwner):
                 found = self._known.get(name)
             if found is None or found.named < named:  # The caller names one that had no name.
                 found = self._open(name, key, plan, named=named)
+                if named and self._log and found.known:
+                    self._prefixes.forget(found.mark)
             with self._lock:
                 self._opening.pop(name, None)
                 if found.key == key and found.session.store is self._store:

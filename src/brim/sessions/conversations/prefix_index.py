@@ -34,6 +34,10 @@ class PrefixIndex:
                 return str(saved.body["talk"])
         return None
 
+    def forget(self, mark: str) -> None:
+        """Remove a beginning, whose conversation the caller has named."""
+        self._store.forget(self._kind, mark)
+
     def move(self, name: str, before: str, mark: str) -> str:
         """Replace the stored beginning of a conversation, and return the one that the store has now."""
         if mark == before or not self._store.replace(self._kind, before, mark, {"talk": name}):

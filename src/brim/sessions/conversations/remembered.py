@@ -7,7 +7,7 @@ by the fingerprint of their newest request.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
@@ -44,8 +44,9 @@ class RememberedConversations:
         self._most = inf if most is None else most
         self._memory = memory
         self._known: OrderedDict[str, Conversation] = OrderedDict()
-        self._sizes: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
         """The bytes of each conversation at its newest request, approximately."""
+        self._total = 0
         self._openings: dict[str, OrderedDict[str, None]] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
         """The openings of each conversation."""
@@ -82,10 +83,11 @@ class RememberedConversations:
         """Note the size of the newest conversation, and forget the oldest if there are too many."""
         most = _MOST_BYTES if self._memory is None else self._memory
         if self._known.get(newest.name) is newest:
+            self._total += newest.weight - self._sizes.get(newest.name, 0)
             self._sizes[newest.name] = newest.weight
             self._find_by(newest.name, _openings(newest))
-        for each in [*self._known.values()]:
-            if len(self) <= self._most and self._sizes.total() <= most:
+        for each in [*self._known.values()] if len(self) > self._most or self._total > most else ():
+            if len(self) <= self._most and self._total <= most:
                 break
             if each is not newest and not each.lock.held:
                 self.drop(each.name)
@@ -93,7 +95,7 @@ class RememberedConversations:
     def drop(self, name: str) -> None:
         """Remove a conversation."""
         del self._known[name]
-        self._sizes.pop(name, None)
+        self._total -= self._sizes.pop(name, 0)
         self._find_by(name, ())
 
     def _find_by(self, name: str, marks: tuple[str, ...]) -> None:
