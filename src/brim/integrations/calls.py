@@ -154,7 +154,7 @@ class FittedCalls:
         Args:
             window: the window of the model; by default that of the settings or the catalogue.
             session: the name of the conversation, if there is only one; by default the name that the framework has for
-                it, or else it is recognised by its first messages.
+                it, or else it is recognised by its messages.
             conversations: conversations to share.
             settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
@@ -286,7 +286,7 @@ class ClientCall(FittedCall):
             values: the fields of the body.
             format: the format of the messages.
             conversations: the conversations of the program.
-            session: the name of the conversation; by default it is recognised by its first messages.
+            session: the name of the conversation; by default it is recognised by its messages.
 
         Raises:
             DoesNotFit: the required messages exceed the budget.
