@@ -28,8 +28,8 @@ from brim.sessions.conversations.conversation import (
     logged_messages,
 )
 from brim.sessions.conversations.identity import (
-    Continuation,
     ConversationKey,
+    ConversationMatch,
     Ends,
     beginnings,
     continuation,
@@ -291,7 +291,7 @@ class Conversations(StoreOwner):
             same = self._known.get(plan.refused_in)
             if same is not None and same.continues(messages) == len(messages):
                 return same, same.ends
-            found = self._known.continuation(messages, key) or Continuation(None)
+            found = self._known.continuation(messages, key) or ConversationMatch(None)
             near = None if found.name is None else self._known.get(found.name)
         stored = self._stored_name(messages, key, near)
         if stored is not None and stored != found.name:
@@ -299,7 +299,7 @@ class Conversations(StoreOwner):
             if not self._log:
                 return near, ()
             own = [] if near.named else [near.compared(messages)]
-            found = continuation(own, len(messages)) or Continuation(None)
+            found = continuation(own, len(messages)) or ConversationMatch(None)
         if near is None or found.name is None:
             near = self._named(uuid4().hex, key, plan, named=False)
         return near, found.ends

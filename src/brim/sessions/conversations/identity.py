@@ -90,7 +90,7 @@ class Candidate(NamedTuple):
         return self.edited and bool(self.shared_ends) and not self.single
 
 
-class Continuation(NamedTuple):
+class ConversationMatch(NamedTuple):
     """The conversation of a request."""
 
     name: str | None
@@ -99,7 +99,7 @@ class Continuation(NamedTuple):
     """The ends of earlier requests within it."""
 
 
-def continuation(candidates: Iterable[Candidate], length: int) -> Continuation | None:
+def continuation(candidates: Iterable[Candidate], length: int) -> ConversationMatch | None:
     """Return the conversation that a request of `length` messages continues; `None` if no candidate is near.
 
     It is the one with which the request has the most in common, and among several, one that it contains, and then one
@@ -114,8 +114,8 @@ def continuation(candidates: Iterable[Candidate], length: int) -> Continuation |
     one = best[0]
     repeated = length == one.known == one.leading + 1 and not one.same_system  # First words, of another user perhaps.
     if len(best) > 1 or one.doubtful or repeated:
-        return Continuation(None, repeated_ends(one.shared_ends))
-    return Continuation(one.name, one.shared_ends)
+        return ConversationMatch(None, repeated_ends(one.shared_ends))
+    return ConversationMatch(one.name, one.shared_ends)
 
 
 def _rank(candidate: Candidate, length: int) -> tuple[bool, int, bool, bool]:

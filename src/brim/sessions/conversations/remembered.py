@@ -16,8 +16,8 @@ from typing import Any
 from brim.sessions.conversations.conversation import Conversation
 from brim.sessions.conversations.identity import (
     Candidate,
-    Continuation,
     ConversationKey,
+    ConversationMatch,
     beginnings,
     continuation,
     leading,
@@ -69,7 +69,7 @@ class RememberedConversations:
         if before is not conversation:
             self._find_by(name, _openings(conversation))
 
-    def continuation(self, messages: Sequence[Any], key: ConversationKey) -> Continuation | None:
+    def continuation(self, messages: Sequence[Any], key: ConversationKey) -> ConversationMatch | None:
         """Return which conversation messages continue; `None` if none begins in a similar way."""
         candidates: dict[str, Candidate] = {}
         for mark in openings(key, messages):
