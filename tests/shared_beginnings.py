@@ -116,9 +116,9 @@ Door = Callable[[list[Said], User, str], tuple[str, Any]]
 """Sends a request, and returns the prompt as it was sent, and the engine's request."""
 
 
-def by_conversations(store: Any) -> Door:
+def by_conversations(store: Any, **options: Any) -> Door:
     """Return a process that calls `Conversations`."""
-    engine = brim.Conversations(WINDOW, meter="chars/4", store=store)
+    engine = brim.Conversations(WINDOW, meter="chars/4", store=store, **options)
 
     def send(said: list[Said], user: User, format: str) -> tuple[str, Any]:
         made = engine.request(
@@ -134,7 +134,7 @@ def by_conversations(store: Any) -> Door:
     return send
 
 
-def by_wrap(store: Any) -> Door:
+def by_wrap(store: Any, **options: Any) -> Door:
     """Return a process that calls wrapped clients."""
     bodies: list[str] = []
 
@@ -143,7 +143,7 @@ def by_wrap(store: Any) -> Door:
         return httpx2.Response(500)
 
     web = httpx2.Client(transport=httpx2.MockTransport(answered))
-    engine = Conversations(WINDOW, meter="chars/4", store=store)
+    engine = Conversations(WINDOW, meter="chars/4", store=store, **options)
     clients: dict[str, Any] = {
         "openai": openai.OpenAI(api_key="k", base_url="http://m/v1", http_client=web, max_retries=0),
         "anthropic": anthropic.Anthropic(api_key="k", base_url="http://m", http_client=web, max_retries=0),
@@ -174,9 +174,9 @@ def by_wrap(store: Any) -> Door:
     return send
 
 
-def by_gateway(store: Any) -> Door:
+def by_gateway(store: Any, **options: Any) -> Door:
     """Return a gateway; its users have the same key."""
-    engine = Conversations(store=store, log=False)
+    engine = Conversations(store=store, log=False, **options)
     settings = GatewaySettings(
         upstream="http://m/v1", default=RequestRule(policy="fit", window=WINDOW, meter="chars/4")
     )
@@ -202,7 +202,8 @@ def check(seed: int, door: str | None = None) -> str:
     dice = random.Random(seed)
     door = door or dice.choice(DOORS)
     format, store = dice.choice(FORMATS), MemoryStore() if dice.random() < 0.6 else None
-    processes = [_BY[door](store) for _ in range(dice.choice((1, 1, 2)))]
+    options = dice.choice(({}, {}, {"most": 1}, {"summarise": "extract"}))
+    processes = [_BY[door](store, **options) for _ in range(dice.choice((1, 1, 2)))]
     users = [User(name, "Be brief.", None) for name in USERS]
     if dice.random() < 0.3:  # A prompt of its own for each user, who still begins with the same words.
         for user in users:

@@ -217,3 +217,27 @@ def test_a_conversation_that_the_caller_names_later_is_nobody_elses_from_then_on
     assert engine.request(asked, session=name).conversation == name
     for process in (engine, conversations(store=store)):
         assert process.request([*asked, HI, OTHER]).conversation != name
+
+
+class Raced(brim.Conversations):
+    """Conversations in which another thread is faster once."""
+
+    faster = None
+
+    def _find(self, request, plan):
+        found = super()._find(request, plan)
+        if (faster := self.faster) is not None:
+            self.faster = None
+            faster()
+        return found
+
+
+def test_a_thread_that_finds_a_conversation_leaves_it_to_another_that_continues_it_first():
+    engine = Raced(600, model="gpt-4o")
+    engine.request([SYSTEM, HELLO])
+    engine.request([SYSTEM, HELLO])
+    made = []
+    engine.faster = lambda: made.append(engine.request([SYSTEM, HELLO, HI, PRIVATE]))
+    slower = engine.request([SYSTEM, HELLO, HI, OTHER])
+    assert slower.conversation != made[0].conversation
+    assert engine.request([SYSTEM, HELLO, HI, PRIVATE, HI, OTHER]).conversation == made[0].conversation

@@ -24,6 +24,7 @@ from brim.sessions.conversations.identity import (
     Ends,
     bare,
     beginnings,
+    continuation,
     fingerprints,
     first_words,
     leading,
@@ -162,6 +163,13 @@ class Conversation:
         first = leading(self.known)
         same = leading(messages) == first and all(map(says_same, self.known[:first], messages[:first]))
         return Candidate(self.name, self.ends, len(self.known), self.shared(messages), first, same)
+
+    def accepts(self, messages: Sequence[Any]) -> bool:
+        """Return whether these messages may still continue it, which another thread may have continued meanwhile."""
+        if self.named or not self.logged or not self.known:
+            return True
+        match = continuation([self.compared(messages)], len(messages))
+        return match is not None and match.name is not None
 
     @property
     def seen(self) -> Session | RequestSession:

@@ -252,7 +252,12 @@ class Conversations(StoreOwner):
         conversation, ends = self._find(request, plan)
         while True:
             try:
-                made = conversation.fit(request, plan, _Source(self, conversation), None if plan.retried else ends)
+                with conversation.lock:
+                    if conversation.accepts(request.messages):
+                        source = _Source(self, conversation)
+                        made = conversation.fit(request, plan, source, None if plan.retried else ends)
+                        break
+                conversation, ends = self._find(request, plan)
             except (SessionPurged, Diverged) as error:  # The request brings its whole history: it begins anew.
                 with self._lock:
                     if self._known.get(conversation.name) is conversation:
@@ -262,9 +267,8 @@ class Conversations(StoreOwner):
                 else:
                     conversation, others = self._find(request, plan)
                     ends = others or repeated_ends(ends)
-            else:
-                self._note_newest(conversation, changed=made.changed)
-                return made
+        self._note_newest(conversation, changed=made.changed)
+        return made
 
     def fit_reported(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> FittedRequest:
         """Return a smaller request, of which the provider counted so many tokens before it had a conversation."""
