@@ -9,7 +9,7 @@ import brim
 from brim.history.compact.plan import plan
 from brim.integrations.calls import FittedCalls
 from brim.sessions.conversations.remembered import _MOST_BYTES
-from brim.sessions.loop.progress import Limits
+from brim.sessions.loop.limits import Limits
 from brim.sessions.settings import OPTIONS
 from checkout import ROOT
 
@@ -126,6 +126,7 @@ CLAIMS = {
     "by default; `memory` sets another limit in bytes": lambda: _MOST_BYTES == 64 * 1024 * 1024,
     "the share of the window that a tick may use (15 % by default)": lambda: Limits(goal="x").tick_cap == 0.15,
     "`handoff_share` (a quarter)": lambda: Limits(goal="x").handoff_share == 0.25,
+    "`handoff_tokens` (5,000)": lambda: Limits(goal="x").handoff_tokens == 5_000,
     "each text of a tool result takes at most a quarter of the tick's budget": lambda: (
         argument(brim.Loop, "tool_limit") == "25%"
     ),

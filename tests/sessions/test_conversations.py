@@ -254,7 +254,7 @@ def test_usage_is_not_lost_if_another_process_continues_after_a_failure(tmp_path
 
 
 def test_a_store_that_kept_a_request_waiting_is_not_asked_again_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(tolerant_store, "_PATIENCE", -1.0)
+    monkeypatch.setattr(tolerant_store, "PATIENCE", -1.0)
     store = FaultyStore(brim.open_store(f"sqlite:///{tmp_path}/brim.db"))
     conversations = Conversations(1_500, model="gpt-4o", store=store)
     conversations.request(history(3), session="nightly")

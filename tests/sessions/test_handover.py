@@ -7,7 +7,7 @@ import pytest
 import brim
 from brim.errors import ModelError
 from brim.history.compact.continuation import continuation
-from brim.sessions.loop.brief import with_unread
+from brim.sessions.loop.brief import said_and_rest
 from brim.testing import Scripted
 from talk import answer, calling, gives, model, result, says, text, use, user
 
@@ -195,12 +195,27 @@ def test_parallel_results_go_over_together_with_their_calls():
 
 
 def test_words_of_the_user_that_nobody_answered_stand_in_the_first_message():
-    made, rest = with_unread(
-        "Goal.", [user("Go on."), user("Leave the tests alone."), calling("c"), result("c")], "openai"
-    )
-    assert made == "Goal.\n\nLeave the tests alone."
-    assert rest == [calling("c"), result("c")]
-    assert with_unread("Goal.", [user("Iteration 2 of at most 20: go on towards the goal.")], "openai") == ("Goal.", [])
+    unread = [user("Go on."), user("Leave the tests alone."), calling("c"), result("c")]
+    assert said_and_rest(unread, "openai") == ("Leave the tests alone.", [calling("c"), result("c")])
+    assert said_and_rest([user("Iteration 2 of at most 20: go on towards the goal.")], "openai") == ("", [])
+
+
+def test_words_of_the_user_that_a_context_began_with_are_in_the_next_hand_over():
+    """The first message of a context was taken for the hand-over, with what the user had said at its end."""
+    rule = "Leave the ledger of the northern office alone."
+
+    def steps(tick, number):
+        end = "goal" if tick.sub_tick > 3 else "continue"
+        more = [user(rule)] if tick.sub_tick == 0 and tick.used > 2_000 else []
+        return brim.Step(messages=[model(f"Part {number} is read. " + FILLER * 20), *more], end=end)
+
+    loop, prompts = loop_of(steps)
+    loop.run()
+    openings = [prompt[0]["content"] for prompt in prompts if len(prompt) == 1][1:]
+    assert len(openings) > 3
+    assert [rule in opening for opening in openings] == [True] * len(openings)
+    assert openings[0].endswith(f"\n\n{rule}")
+    assert rule in loop.progress.continuation.constraints
 
 
 @pytest.mark.requirement("S3.7")
@@ -217,3 +232,23 @@ def test_the_output_of_a_command_is_no_word_of_the_user():
     (call,) = [line for line in made.lines if line.kind == "call"]
     assert call.text == "cat rules.py"
     assert "Karen from Oslo" in call.outcome
+
+
+@pytest.mark.requirement("S3.7")
+@pytest.mark.parametrize(("window", "more", "most"), [
+    (1_000_000, {}, 5_000),
+    (60_000, {}, 2_250),
+    (1_000_000, {"handoff_tokens": 12_000}, 12_000),
+])  # fmt: skip
+def test_a_hand_over_is_a_share_of_the_window_of_at_most_five_thousand_tokens(window, more, most):
+    """By default, a hand-over took 35,936 tokens of a large window."""
+
+    def steps(tick, number):
+        chance = random.Random(number)
+        rows = [" ".join("".join(chance.choices("abcdefghij", k=7)) for _ in range(25)) for _ in range(window // 3_000)]
+        words = "\n".join(f"The keeper of office {number} is {row}." for row in rows)
+        return brim.Step(messages=[model(words)], end="goal" if tick.sub_tick else "continue")
+
+    loop, prompts = loop_of(steps, window=brim.Window(window), **more)
+    loop.run()
+    assert 0.8 * most < loop.session.meter.count(prompts[-1][0]["content"]) <= most + 10

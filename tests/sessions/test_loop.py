@@ -508,6 +508,72 @@ def test_what_another_worker_writes_while_it_is_resumed_is_none_of_its_own():
     assert sorted(set(steps)) == [0, 1, 2, 3, 4]
 
 
+def budgets_of(store, **changes):
+    """Resume a loop with changes for one step; return the model and the budget of its tick."""
+    seen = []
+
+    def act(tick):
+        seen.append(tick.budget)
+        return Step(messages=[{"role": "assistant", "content": "Done so far."}], end="iteration")
+
+    resumed = Loop.resume("L", act=act, store=store, **changes)
+    resumed.run(ticks=1)
+    return resumed.session.settings.model, *seen
+
+
+def test_a_loop_is_resumed_with_another_model_or_window_whose_tick_cap_is_kept():
+    """The only way was `Session.open(id, window=...)`, after which a tick took 20,000 tokens instead of 3,000."""
+    store = MemoryStore()
+    Loop(GOAL, print, window=8_000, model="gpt-4o", tick_cap=0.15, store=store, id="L")
+    assert budgets_of(store) == ("gpt-4o", 1_200)
+    assert budgets_of(store, window=20_000) == ("gpt-4o", 3_000)
+    assert budgets_of(store) == ("gpt-4o", 3_000), "the window is stored"
+    assert budgets_of(store, model="gpt-4") == ("gpt-4", 3_000)
+    assert budgets_of(store, tick_cap=0.2, window=brim.Window(20_000, cap=0.5)) == ("gpt-4", 4_000)
+    brim.Session.open("L", store=store, window=90_000)
+    assert budgets_of(store) == ("gpt-4", 4_000), "what a session is opened with does not lift the cap"
+
+
+def test_a_loop_without_a_window_of_its_own_gets_that_of_the_model_with_which_it_is_resumed():
+    store = MemoryStore()
+    Loop(GOAL, print, model="gpt-4o", tick_cap=0.15, store=store, id="L")
+    assert budgets_of(store) == ("gpt-4o", int(0.15 * brim.Window.of("gpt-4o").size))
+    assert budgets_of(store, model="gpt-4") == ("gpt-4", int(0.15 * brim.Window.of("gpt-4").size))
+    assert budgets_of(store) == ("gpt-4", int(0.15 * brim.Window.of("gpt-4").size))
+    with pytest.raises(UnknownName):
+        budgets_of(store, model="no-such-model")
+    with pytest.raises(InvalidValue, match="goal"):
+        budgets_of(store, goal="Another one.")
+
+
+def test_limits_with_which_a_loop_is_resumed_are_stored_with_its_next_step():
+    store, act = MemoryStore(), Worker(each=1, steps=90)
+    loop(act, store=store, id="L", max_iterations=2).run()
+    Loop.resume("L", act=act, store=store, max_iterations=30, system="Be brief.").run(ticks=2)
+    resumed = Loop.resume("L", act=act, store=store)
+    assert resumed.limits.max_iterations == 30
+    assert resumed.run().iterations == 30
+    assert act.ticks[-1].system == "Be brief."
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["with a store", "in memory"])
+def test_a_loop_that_was_paused_or_reached_a_limit_still_asks_the_model_to_go_on(kept):
+    """After the first `run(ticks=1)` in one process, and after a limit, prompts ended with the model's own message."""
+    store, roles = MemoryStore() if kept else None, []
+
+    def act(tick):
+        roles.append(tick.messages[-1]["role"])
+        return Step(messages=[{"role": "assistant", "content": "Done so far."}], end="iteration")
+
+    made = loop(act, store=store, id="L", max_iterations=6)
+    for _ in range(7):
+        made.run(ticks=1)
+    if kept:
+        made = Loop.resume("L", act=act, store=store, max_iterations=9)
+        made.run()
+    assert roles == ["user"] * (9 if kept else 6)
+
+
 def steps_in(store, name="L"):
     events = [entry.body for entry in store.entries(name, kinds=["event"]) if entry.body["event"] == "step"]
     return [body["progress"]["steps"] for body in events]

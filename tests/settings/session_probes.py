@@ -171,6 +171,12 @@ RUNNING = {
         lambda before, after: 180 < handoffs(before) <= 450 and 100 < handoffs(after) <= 180,
         LOOP,
     ),
+    "loop.handoff_tokens": (
+        run,
+        150,
+        lambda before, after: 180 < handoffs(before) <= 450 and 80 < handoffs(after) <= 150,
+        LOOP,
+    ),
     "loop.max_iterations": (run, 2, ended("max_iterations", 12), LOOP),
     "loop.max_sub_ticks": (run, 0, ended("max_sub_ticks", 5), LOOP),
     "loop.max_steps": (run, 3, ended("max_steps", 3), LOOP),

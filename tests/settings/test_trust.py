@@ -87,7 +87,12 @@ def test_only_settings_of_prompts_are_not_guarded():
     free = {key for key in SETTINGS if not key.startswith(trust.GUARDED)}
     groups = {key.partition(".")[0] for key in free if "." in key}
     assert groups == {"window", "prompt", "budgets", "sections", "history", "compaction", "session", "loop", "curator"}
-    assert {key for key in free if key.startswith("loop.")} == {"loop.tick_cap", "loop.handoff_share", "loop.boundary"}
+    assert {key for key in free if key.startswith("loop.")} == {
+        "loop.tick_cap",
+        "loop.handoff_share",
+        "loop.handoff_tokens",
+        "loop.boundary",
+    }
 
 
 @pytest.mark.parametrize("key", ADDRESSES)

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -174,6 +175,48 @@ def test_a_damaged_file_is_told(url, path):
     path.write_bytes(content)
     with pytest.raises(StoreError, match="damaged"), open_store(url) as store:
         store.append("b", [("note", {})])
+
+
+@pytest.mark.parametrize("rows", [[], [(1,), (1,)], [("one",)]], ids=["none", "two", "a text"])
+def test_a_version_table_without_a_version_is_told(path, url, rows):
+    """ "IndexError: list index out of range"."""
+    open_store(url).close()
+    with sqlite3.connect(path) as other:
+        other.execute("DELETE FROM brim_store")
+        other.executemany("INSERT INTO brim_store VALUES (?)", rows)
+    other.close()
+    with pytest.raises(StoreError, match=f"its table brim_store should have one row .* and has {len(rows)} rows"):
+        open_store(url)
+
+
+def test_a_row_that_sqlite_cannot_return_is_told(path, url):
+    """ "sqlite3.OperationalError: Could not decode to UTF-8 column 'body'"."""
+    with open_store(url) as store:
+        store.append("a", [("note", {})])
+        for body in ("CAST(x'7bff7d' AS TEXT)", "7"):
+            with sqlite3.connect(path) as other:
+                other.execute(f"UPDATE brim_entries SET body = {body}")
+            other.close()
+            with pytest.raises(StoreError):
+                store.entries("a")
+
+
+def test_in_a_request_a_call_waits_a_moment_for_another_program_and_later_ones_do_not_wait(url, path):
+    """A locked file delayed the first cut by ten seconds."""
+    with open_store(url) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        began = time.monotonic()
+        for _ in range(5):
+            with stores.patience(0.2), pytest.raises(StoreError, match=r"writing for more than 0\.2 s"):
+                store.append("a", [("note", {})])
+        assert 0.2 <= time.monotonic() - began < 1
+        other.execute("ROLLBACK")
+        assert store.append("a", [("note", {})]) == 1
+        other.execute("BEGIN EXCLUSIVE")
+        again = time.monotonic()
+        with stores.patience(0.2), pytest.raises(StoreError):
+            store.append("a", [("note", {})])
+        assert time.monotonic() - again >= 0.2, "a new lock is waited for again"
 
 
 def test_after_a_purge_no_word_of_it_can_be_read_on_the_disk(path, url):

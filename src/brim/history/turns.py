@@ -95,13 +95,6 @@ def ranges(turns: Iterable[int]) -> list[Span]:
     return joined((turn, turn + 1) for turn in turns)
 
 
-def copied(value: Any) -> Any:
-    """Return a copy of JSON values; other objects belong to a client library and are shared."""
-    if isinstance(value, dict):
-        return {key: copied(each) for key, each in value.items()}
-    return [copied(each) for each in value] if isinstance(value, list) else value
-
-
 _LEAVES = (str, int, float, bytes, type(None))
 
 

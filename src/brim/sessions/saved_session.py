@@ -6,11 +6,11 @@ of opening a session depends on the size of its prompt, not of its log.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from brim.errors import InvalidValue
+from brim.errors import InvalidValue, StoreError
 from brim.history.compact.plan import Compacted
 from brim.history.stable import LastFit
 from brim.sessions.context import Context
@@ -18,9 +18,10 @@ from brim.sessions.log.cut_record import KIND as CUT
 from brim.sessions.log.cut_record import Record, changed, cut_from, grown
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import Counts, LastPrompt, SessionState, lines_of, meter_of
-from brim.store.base import Body, LogEntry
+from brim.store.base import Body, LogEntry, SessionRow
 from brim.store.store import Store
 from brim.store.texts import sent_message
+from brim.store.values import interpreting
 from brim.wire import Format, format_of
 
 
@@ -29,6 +30,8 @@ class SavedSession:
     """A session as its log describes it."""
 
     id: str
+    place: str
+    """The address of its store."""
     settings: SessionSettings
     number: int = 0
     created: float | None = None
@@ -56,14 +59,16 @@ class SavedSession:
 
         Raises:
             InvalidType: the session was created with a caller's own meter, and none is passed.
+            StoreError: a message or a cut in the log is damaged.
         """
         settings, lines = self.settings, lines_of(self.settings)
         scale = meter_of(settings, meter)
         format, summary = settings.format or self.format, self.compacted.marked if self.compacted is not None else None
-        context = Context(scale, self.context, format=format, summary=summary)
-        context.extend(self.messages)
-        context.numbers = {**self.numbers, **dict(enumerate(self.added, start=len(self.context)))}
-        held = cut_from(self.cut, context.history.turns) if lines is not None else None
+        with interpreting(self.place, self.id):
+            context = Context(scale, self.context, format=format, summary=summary)
+            context.extend(self.messages)
+            context.numbers = {**self.numbers, **dict(enumerate(self.added, start=len(self.context)))}
+            held = cut_from(self.cut, context.history.turns) if lines is not None else None
         return SessionState(
             settings=settings,
             context=context,
@@ -130,24 +135,43 @@ def read(store: Store, session: str) -> SavedSession | None:
 
     Raises:
         InvalidValue: the log was not written by a session.
+        StoreError: the log is damaged.
     """
+    before: SessionRow | None = None
     while True:
         row, first = store.session(session), store.entries(session, limit=1)
-        if row is None or not first:
+        if row is None or not row.entries:
             return None
-        if "settings" not in first[0].body:
+        if first and "settings" not in first[0].body:
             raise InvalidValue("id", session, "the id of a session: this log was not written by one")
-        made = SavedSession(
-            session,
-            SessionSettings.from_dict(first[0].body["settings"]),
-            created=row.created,
-            counts=Counts.from_dict(row.meta.get("counts", {})),
-            about={name: value for name, value in row.meta.items() if name not in ("status", "counts")},
-        )
-        compactions = store.entries(session, kinds=["compaction"], limit=1, newest=True)
-        start = made.number = compactions[0].number if compactions else 1
-        for entry in [*compactions, *store.entries(session, after=start)]:  # The longest is read once.
-            if entry.number <= row.entries:  # Later ones are not in the counts of the row.
-                made.take(entry)
-        if made.number == row.entries:  # If not, another writer has compacted or purged it since.
+        with interpreting(store.url, session):
+            made = _read(store, row, first)
+        if made is not None:
             return made
+        if row == before:
+            problem = f"entries of session {session!r} are missing, up to number {row.entries:,}"
+            raise StoreError(store.url, f"{problem}: the file is damaged")
+        before = row
+
+
+def _read(store: Store, row: SessionRow, first: Sequence[LogEntry]) -> SavedSession | None:
+    """Return a session up to the last entry of its row; `None` if another writer has compacted or purged it since."""
+    if not first:
+        return None
+    made = SavedSession(
+        row.id,
+        store.url,
+        SessionSettings.from_dict(first[0].body["settings"]),
+        created=row.created,
+        counts=Counts.from_dict(row.meta.get("counts", {})),
+        about={name: value for name, value in row.meta.items() if name not in ("status", "counts")},
+    )
+    compactions = store.entries(row.id, kinds=["compaction"], limit=1, newest=True)
+    start = made.number = compactions[0].number if compactions else 1
+    for entry in [*compactions, *store.entries(row.id, after=start)]:  # The longest is read once.
+        if entry.number > row.entries:  # Later ones are not in the counts of the row.
+            break
+        if entry.number > made.number + 1:
+            return None
+        made.take(entry)
+    return made if made.number == row.entries else None

@@ -19,7 +19,6 @@ from brim.history.compact.plan import CompactionPlan, apply
 from brim.history.history import Tools
 from brim.history.result import Fitted
 from brim.history.stable import LastFit
-from brim.history.turns import copied
 from brim.meter import BaseMeter, Meter
 from brim.meter.window import Window
 from brim.observe import Observer
@@ -28,6 +27,7 @@ from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
+from brim.sessions.log.cut_record import storable
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
@@ -39,6 +39,7 @@ from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
 from brim.store import Store, opened_store
+from brim.store.values import copied, interpreting, stored
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
@@ -212,7 +213,7 @@ class Session(Recall, StoreOwner):
         self._capture, self._meter = capture, meter
 
     def __repr__(self) -> str:
-        return f"<Session {self.id!r}: {len(self.messages):,} messages, {self.settings.model or self.meter.name}>"
+        return f"<Session {self.id!r}: {len(self.own_messages):,} messages, {self.settings.model or self.meter.name}>"
 
     def __dir__(self) -> list[str]:
         return [
@@ -231,12 +232,13 @@ class Session(Recall, StoreOwner):
         """Write the first entries.
 
         Raises:
+            InvalidValue: an entry has keys or values that JSON cannot represent.
             SessionExists: the store has a session of this id.
         """
         state = self._state
-        first = {"settings": state.settings.to_dict()}
+        first = stored("a session", {"settings": state.settings.to_dict()})
         try:
-            self._journal.write([("note", first), *also], self._meta(state))
+            self._journal.write([("note", first), *_taken_lines(also)], self._meta(state))
         except Conflict as error:
             raise SessionExists(
                 "id", self.id, "new in this store", "brim.Session.open(id, store=...) continues an existing session"
@@ -264,7 +266,12 @@ class Session(Recall, StoreOwner):
 
     @property
     def messages(self) -> list[Any]:
-        """The messages of the next prompt, before it is fitted."""
+        """A copy of the messages of the next prompt, before it is fitted."""
+        return copied(self.own_messages)  # type: ignore[no-any-return]
+
+    @property
+    def own_messages(self) -> list[Any]:
+        """The session's own messages, which nobody may change."""
         with self._lock:
             return list(self._state.context.messages)
 
@@ -302,7 +309,8 @@ class Session(Recall, StoreOwner):
         """Add a message, or several, at the end.
 
         A tool result over `tool_limit` is shortened according to its kind; the whole result can be recalled by its
-        handle.
+        handle. The session keeps a copy of the messages as JSON values; the objects of a client library become their
+        fields.
 
         Args:
             messages: one message or a list of them, in the format of any provider that brim knows.
@@ -312,12 +320,11 @@ class Session(Recall, StoreOwner):
             InvalidValue: a message is invalid; nothing is added.
             StoreError: the store cannot be written; nothing is added.
         """
-        # Copies, since the caller may change its objects after they were counted and logged.
-        given = copied(list(messages) if isinstance(messages, list | tuple) else [messages])
+        taken, lines = _taken(messages if isinstance(messages, list | tuple) else [messages]), _taken_lines(also)
 
         def change(step: SessionStep) -> None:
-            step.add(given)
-            step.lines += also
+            step.add(taken)
+            step.lines += lines
 
         self.make(change)
 
@@ -333,7 +340,8 @@ class Session(Recall, StoreOwner):
         """Return the prompt for the next call, which fits the budget and is valid for the provider.
 
         At the warning line it warns, and over the compaction line the history is compacted first. If the provider
-        counted more than brim, `used` is what it will count; the receipt has brim's count.
+        counted more than brim, `used` is what it will count; the receipt has brim's count. The messages are a copy,
+        which may be changed.
 
         Args:
             system: the system prompt. In OpenAI chat it becomes the first message; in the other formats it is counted,
@@ -356,9 +364,9 @@ class Session(Recall, StoreOwner):
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
             fitted = step.prompt(parts, PromptLimit(most), capture=self._capture)
-            if (used := step.state.bound(fitted.used)) != fitted.used:
-                fitted.used, fitted.budget = used, most
-            return fitted
+            used = step.state.bound(fitted.used)
+            most = fitted.budget if used == fitted.used else most
+            return replace(fitted, messages=copied(fitted.messages), used=used, budget=most)
 
         return self.make(change)
 
@@ -422,12 +430,13 @@ class Session(Recall, StoreOwner):
         Raises:
             InvalidValue: a message is invalid.
         """
+        taken, lines = _taken(messages), _taken_lines(also)
 
         def change(step: SessionStep) -> None:
             if used is not None:
                 step.warn(used)
-            step.restart(messages, trigger, event)
-            step.lines += also
+            step.restart(taken, trigger, event)
+            step.lines += lines
 
         self.make(change)
 
@@ -501,7 +510,7 @@ class Session(Recall, StoreOwner):
             SessionPurged: the session was purged.
             StoreError: the store cannot be written; the session is as it was then.
         """
-        with self._lock:
+        with self._lock, self._journal.patience():
             for _ in range(_TRIES):
                 try:
                     return self._try(change)
@@ -570,7 +579,7 @@ class Session(Recall, StoreOwner):
         Raises:
             StoreError: the store cannot be read, and its failures are not tolerated.
         """
-        with self._lock:
+        with self._lock, self._journal.patience():
             self._follow(behind=False)
 
     def reload(self) -> None:
@@ -595,16 +604,18 @@ class Session(Recall, StoreOwner):
 
     def _reload_cut(self, store: Store) -> None:
         """Restore the cut from a log of cuts."""
-        row, record = store.session(self.id), None
-        for entry in store.entries(self.id, kinds=[cut_record.KIND]) if row is not None else ():
-            if row is not None and entry.number <= row.entries:
-                record = cut_record.changed(record, entry.body)
-        state = self._state = self._state.copy()
-        held, lines = cut_record.cut_from(record), lines_of(state.settings)
-        state.last_fit, state.last = LastFit(None if lines is None else replace(lines, held=held)), None
-        state.logged_cut = held
+        row, record, state = store.session(self.id), None, self._state.copy()
+        with interpreting(store.url, self.id):
+            for entry in store.entries(self.id, kinds=[cut_record.KIND]) if row is not None else ():
+                if row is not None and entry.number <= row.entries:
+                    record = cut_record.changed(record, entry.body)
+            held, lines = cut_record.cut_from(record), lines_of(state.settings)
+            state.last_fit, state.last = LastFit(None if lines is None else replace(lines, held=held)), None
+            state.logged_cut = held
+            if row is not None:
+                state.counts = Counts.from_dict(row.meta.get("counts", {}))
+        self._state = state
         if row is not None:
-            state.counts = Counts.from_dict(row.meta.get("counts", {}))
             self._journal.number, self._journal.since = row.entries, row.created
 
     def _follow(self, *, behind: bool = True) -> None:
@@ -637,3 +648,21 @@ class Session(Recall, StoreOwner):
             raise
         except StoreError as error:
             self.note_failure(error)
+
+
+def _taken(messages: Sequence[Any]) -> list[Any]:
+    """Return messages as the log returns them, so that a session is the same in memory and with a store.
+
+    Raises:
+        InvalidValue: one has keys or values that JSON cannot represent.
+    """
+    return [stored(f"messages[{i}]", storable(raw)) for i, raw in enumerate(messages)]
+
+
+def _taken_lines(lines: Lines) -> Lines:
+    """Return the caller's own entries as the log returns them.
+
+    Raises:
+        InvalidValue: one has keys or values that JSON cannot represent.
+    """
+    return [(kind, stored(kind, body)) for kind, body in lines]

@@ -179,6 +179,7 @@ _SETTINGS = (
     ),
     _row("loop.tick_cap", share(percent=True), 0.15, "The share of the window at which a tick gets a fresh context."),
     _row("loop.handoff_share", share(), 0.25, "The share of a tick's budget for the summary of the previous context."),
+    _row("loop.handoff_tokens", whole(1), 5_000, "The most tokens of that summary."),
     _row("loop.max_iterations", whole(1), 20, "The most iterations of a loop."),
     _row("loop.max_sub_ticks", whole(), 10, "The most sub-ticks of one iteration."),
     _row("loop.max_steps", whole(1), 1_000, "The most steps of one iteration."),

@@ -81,7 +81,7 @@ _CLASSES = ("critical", "high", "medium", "low")
 _SESSION = {"summarise": "compaction.summarise", **{name: option.key for name, option in SESSION_OPTIONS.items()}}
 """The settings of a session by argument."""
 _LIMITS = ("max_iterations", "max_sub_ticks", "max_steps", "max_cost", "max_seconds")
-_LOOP = {name: f"loop.{name}" for name in ("tick_cap", "handoff_share", *_LIMITS, "boundary")}
+_LOOP = {name: f"loop.{name}" for name in ("tick_cap", "handoff_share", "handoff_tokens", *_LIMITS, "boundary")}
 _LOOP["tool_limit"] = "session.tool_limit"
 """The settings of a loop by argument."""
 

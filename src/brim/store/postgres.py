@@ -6,7 +6,8 @@ not matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from brim.errors import StoreError
@@ -59,37 +60,47 @@ class Postgres(Store):
         The statements are sent in one message, and the server answers with its time.
         """
         lock = f"pg_advisory_xact_lock{'' if alone else '_shared'}({_GUARD})"
-        cursor = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
-        while cursor.nextset():
-            pass
-        self._began = float(cursor.fetchall()[0][0])
+        rows, _ = self._run(f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT {lock}; {_TIME}", ())
+        self._began = float(rows[0][0])
 
     def _begin_reading(self) -> None:
         self._rows("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _commit(self) -> None:
-        if self._run("COMMIT", ()).statusmessage != "COMMIT":
+        failed = self._connection.info.transaction_status == self._library.pq.TransactionStatus.INERROR
+        self._rows("COMMIT")
+        if failed:  # The server has rolled back.
             raise StoreError(self.url, "nothing was written, because an earlier statement failed: try again")
 
     def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each row of values, sent in one batch."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(_with_marks(statement), values)
-        except self._library.Error as error:
-            raise self._error(error) from error
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.executemany(_with_marks(statement), values)
 
-    def _run(self, statement: str, values: Sequence[Any]) -> Any:
+    def _run(self, statement: str, values: Sequence[Any]) -> tuple[list[Row], int]:
         """Run a statement; outside of a transaction it is run again if the server had closed the connection."""
         beginning = not self._inside()
         try:
-            return self._connection.execute(_with_marks(statement), values or None)
-        except self._library.Error as error:
+            return self._ran(statement, values)
+        except StoreError:
             if not (beginning and self._connection.closed):
-                raise self._error(error) from error
+                raise
         self._connection = self._connect()
+        return self._ran(statement, values)
+
+    def _ran(self, statement: str, values: Sequence[Any]) -> tuple[list[Row], int]:
+        """Run a statement once; of several statements, return the rows of the last one."""
+        with self._errors():
+            cursor = self._connection.execute(_with_marks(statement), values or None)
+            while cursor.nextset():
+                pass
+            return cursor.fetchall() if cursor.description else [], cursor.rowcount
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise every error of the server or the connection as a `StoreError`."""
         try:
-            return self._connection.execute(_with_marks(statement), values or None)
+            yield
         except self._library.Error as error:
             raise self._error(error) from error
 
@@ -103,13 +114,8 @@ class Postgres(Store):
             return self._clock()
         return self._began if self._inside() else float(self._rows(_TIME)[0][0])
 
-    def _version(self) -> int:
-        if self._rows("SELECT to_regclass('brim_store')")[0][0] is None:
-            return 0
-        found = self._rows("SELECT version FROM brim_store")
-        if len(found) != 1:
-            raise StoreError(self.url, "it is not a brim store: its table brim_store belongs to another program")
-        return int(found[0][0])
+    def _is_store(self) -> bool:
+        return self._rows("SELECT to_regclass('brim_store')")[0][0] is not None
 
     def _column(self, text: str) -> str | bytes:
         return text.encode("utf-8", "surrogatepass")

@@ -13,14 +13,14 @@ import re
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from brim.errors import StoreError
 from brim.store import store
-from brim.store.store import Range, Store, StoreBusy
+from brim.store.store import Range, Row, Store, StoreBusy
 from brim.store.texts import DROPPED, INDEXED, index_words
 from brim.store.values import decode_body
 
@@ -39,7 +39,7 @@ _JOURNAL_BYTES = 4_000_000
 _READ_ONLY = "it is read-only: you need the right to write the file and its folder"
 
 _ADVICE = {
-    "SQLITE_BUSY": f"another program has been writing for more than {store.BUSY_SECONDS:g} s: end it, or try again",
+    "SQLITE_BUSY": "another program has been writing for more than {seconds:g} s: end it, or try again",
     "SQLITE_LOCKED": "another statement has locked the table: try again",
     "SQLITE_FULL": "the disk is full: free some space; nothing was written",
     "SQLITE_READONLY": _READ_ONLY,
@@ -78,7 +78,7 @@ class Sqlite(Store):
             self._read_only = not (os.access(name, os.W_OK) and os.access(folder, os.W_OK))
             name = Path(self._place).as_uri() + ("?mode=ro" if self._read_only else "")
         self._file = self._found()
-        try:
+        with self._errors():
             return sqlite3.connect(
                 name,
                 uri=name != ":memory:",
@@ -87,8 +87,6 @@ class Sqlite(Store):
                 check_same_thread=False,
                 cached_statements=64,
             )
-        except sqlite3.Error as error:
-            raise self._error(error) from error
 
     def _set_up(self) -> None:
         if self._read_only:
@@ -106,11 +104,8 @@ class Sqlite(Store):
 
     def _try_mode(self, mode: str) -> None:
         """Set the journal mode, unless another program locks the file."""
-        try:
-            self._connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()
-        except sqlite3.OperationalError as error:
-            if _name(error) != "SQLITE_BUSY":
-                raise self._error(error) from error
+        with suppress(StoreBusy):
+            self._rows(f"PRAGMA journal_mode = {mode}")
 
     def _found(self) -> tuple[int, int] | None:
         """Return the device and inode of the file at the path of the store; `None` if there is none."""
@@ -126,7 +121,7 @@ class Sqlite(Store):
         if self._file != self._found():
             raise StoreError(self.url, _MOVED)
         self._rows("BEGIN IMMEDIATE")
-        self._wait_for_others(store.BUSY_SECONDS)  # A commit waits for readers.
+        self._wait_for_others(store.longest_wait())  # A commit waits for readers.
 
     def _begin_reading(self) -> None:
         self._rows("BEGIN")
@@ -134,7 +129,7 @@ class Sqlite(Store):
 
     def _wait_for_others(self, seconds: float) -> None:
         """Set how long each statement waits for a lock; outside a transaction, `Store` does the waiting."""
-        self._connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
+        self._rows(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
 
     def _commit(self) -> None:
         self._rows("COMMIT")
@@ -152,29 +147,32 @@ class Sqlite(Store):
             return zlib.compress(content)
         return text if text.isascii() or _HALF.search(text) is None else content
 
-    def _run(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
-        try:
-            return self._connection.execute(statement, values)  # type: ignore[no-any-return]
-        except (sqlite3.Error, OverflowError) as error:
-            raise self._error(error) from error
+    def _run(self, statement: str, values: Sequence[Any]) -> tuple[list[Row], int]:
+        with self._errors():
+            cursor = self._connection.execute(statement, values)
+            return cursor.fetchall(), cursor.rowcount
 
     def _each(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        try:
+        with self._errors():
             self._connection.executemany(statement, values)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise every error of SQLite as a `StoreError`; it may find damage with any row and any statement."""
+        try:
+            yield
         except (sqlite3.Error, OverflowError) as error:
             raise self._error(error) from error
 
     def _inside(self) -> bool:
         return bool(self._connection.in_transaction)
 
-    def _version(self) -> int:
+    def _is_store(self) -> bool:
         names = {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if "brim_store" in names:
-            return int(self._rows("SELECT version FROM brim_store")[0][0])
-        if names:
+        if names and "brim_store" not in names:
             tables = ", ".join(sorted(names)[:3])
             raise StoreError(self.url, f"it is not a brim store: it has tables of another program ({tables})")
-        return 0
+        return bool(names)
 
     def _add_words(self, entries: Sequence[tuple[int, list[str]]]) -> None:
         rows = [(place, _line(words)) for place, words in entries]
@@ -190,17 +188,18 @@ class Sqlite(Store):
         kinds = ", ".join(repr(kind) for kind in (*INDEXED, DROPPED))
         statement = f"SELECT place, kind, body FROM brim_entries WHERE place > ? AND place < ? AND kind IN ({kinds})"
         for log in logs:
-            rows = self._run(statement, log)
-            self._each(
-                "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)",
-                ((place, _line(index_words(kind, decode_body(self.url, body)))) for place, kind, body in rows),
-            )
+            with self._errors():
+                rows = self._connection.execute(statement, log)  # Read one by one: a log may be large.
+                self._connection.executemany(
+                    "INSERT INTO brim_words (brim_words, rowid, words) VALUES ('delete', ?, ?)",
+                    ((place, _line(index_words(kind, decode_body(self.url, body)))) for place, kind, body in rows),
+                )
         if logs:  # Removed words stay in the file until the index is merged.
             self._rows("INSERT INTO brim_words (brim_words) VALUES ('optimize')")
 
     def _tidy(self) -> None:
         """Empty the journal, which contains the deleted pages."""
-        self._wait_for_others(store.BUSY_SECONDS)
+        self._wait_for_others(store.longest_wait())
         self._try_mode("delete")
         self._try_mode("persist")
         self._wait_for_others(0)
@@ -208,13 +207,15 @@ class Sqlite(Store):
     def _disconnect(self) -> None:
         """Close the file and remove its journal, which another reader of the file may not be allowed to read."""
         if not self._read_only and self._path != ":memory:" and not self._inside():
-            with suppress(sqlite3.Error, StoreError):
+            with suppress(StoreError):
                 self._try_mode("delete")
-        super()._disconnect()
+        with self._errors():
+            super()._disconnect()
 
     def _error(self, error: Exception) -> StoreError:
         """Return an error with advice."""
-        advice = _ADVICE.get(_name(error)) if self._file == self._found() else _MOVED
+        advice = _ADVICE.get(_name(error), "") if self._file == self._found() else _MOVED
+        advice = advice.format(seconds=store.longest_wait())
         kind = StoreBusy if _name(error) == "SQLITE_BUSY" else StoreError
         return kind(self.url, f"{advice} ({error})" if advice else f"SQLite says: {error}")
 

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock, RLock
 from types import TracebackType
 from typing import Any, Self
@@ -49,7 +50,7 @@ Range = tuple[int, int]
 
 
 BUSY_SECONDS = 10.0
-"""Seconds that a call waits for another program."""
+"""Seconds that a call waits for another program, unless `patience` is shorter."""
 _POLL_SECONDS = 0.002
 """Seconds between two attempts. SQLite's own waits grow longer, so it may never get the lock if another program writes
 often.
@@ -57,6 +58,26 @@ often.
 
 _TELL_SECONDS = 1.0
 """Seconds of waiting after which a warning is logged."""
+
+_patience: ContextVar[float] = ContextVar("brim_store_patience", default=float("inf"))
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """Return a context manager in which no call waits longer than this for another program."""
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+def longest_wait() -> float:
+    """Return the seconds that a call waits for another program."""
+    return min(BUSY_SECONDS, _patience.get())
+
+
+_NEVER = float("-inf")
 
 _stores: WeakSet[Store] = WeakSet()
 """The stores of this process."""
@@ -116,8 +137,8 @@ class Store(ABC):
         """How many transactions and savepoints are open; guarded by the lock."""
         self._task: object = None
         """The task of the open transaction, since the tasks of a thread share the thread's lock."""
-        self._no_wait_until = 0.0
-        """Until this time, no call waits for another program, because one has just waited in vain."""
+        self._locked = _NEVER, _NEVER
+        """When the database was first and last found locked by another program, since a call got through."""
         self._process = os.getpid()
         self._closed = False
         with _forking:
@@ -327,7 +348,7 @@ class Store(ABC):
             keys = sorted({row[0] // LOG for row in rows})
             named = self._rows(f"SELECT key, id FROM brim_sessions WHERE key IN ({_marks(keys)})", keys) if keys else []
             names: dict[int, str] = dict(named)
-        found = [self._entry(names[row[0] // LOG], row) for row in rows]
+        found = [self._entry(names[key], row) for row in rows if (key := row[0] // LOG) in names]
         return best_hits(sorted(found, key=lambda entry: (entry.at, entry.session)), rarity, limit)
 
     def save(self, kind: str, id: str, body: Body, *, version: int) -> int:
@@ -478,11 +499,13 @@ class Store(ABC):
                 self._ready()
                 begin()
             except StoreBusy:
-                self._lock.release()
                 now = time.monotonic()
-                if now > began + BUSY_SECONDS:
-                    self._no_wait_until = now + BUSY_SECONDS
-                if self._depth or now < self._no_wait_until:
+                first, last = self._locked
+                first = first if now < last + BUSY_SECONDS else now
+                self._locked = first, now
+                self._lock.release()
+                # Calls do not wait one after the other for a database that stays locked.
+                if self._depth or now > min(began, first) + longest_wait():
                     raise
                 if not told and now > began + _TELL_SECONDS:
                     told = True
@@ -491,6 +514,7 @@ class Store(ABC):
                 self._lock.release()
                 raise
             else:
+                self._locked = _NEVER, _NEVER
                 return
             time.sleep(_POLL_SECONDS)
 
@@ -559,12 +583,11 @@ class Store(ABC):
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Run a statement and return its rows."""
-        cursor = self._run(statement, values)
-        return cursor.fetchall() if cursor.description else []
+        return self._run(statement, values)[0]
 
     def _changed(self, statement: str, values: Sequence[Any] = ()) -> int:
         """Run a statement and return how many rows it changed."""
-        return int(self._run(statement, values).rowcount)
+        return self._run(statement, values)[1]
 
     def _written(self, place: str, body: object) -> str | bytes:
         """Return a JSON object as the value of a column.
@@ -591,11 +614,16 @@ class Store(ABC):
                     self._rows(statement)
 
     def _has_tables(self) -> bool:
-        found = self._version()
-        if found not in (0, VERSION):
-            problem = f"another version of brim wrote it (tables of version {found}; this one reads {VERSION})"
+        if not self._is_store():
+            return False
+        found = self._rows("SELECT version FROM brim_store")
+        if len(found) != 1 or type(found[0][0]) is not int:
+            problem = f"its table brim_store should have one row with a version, and has {len(found):,} rows"
+            raise StoreError(self.url, f"{problem}: it is damaged, or of another program; open another store")
+        if (version := found[0][0]) != VERSION:
+            problem = f"another version of brim wrote it (tables of version {version}; this one reads {VERSION})"
             raise StoreError(self.url, f"{problem}: update brim, or open another store")
-        return found > 0
+        return True
 
     def _now(self) -> float:
         """Return the time in seconds since 1970; in a transaction, it may be the time when the transaction began."""
@@ -604,9 +632,9 @@ class Store(ABC):
     def close(self) -> None:
         """Close the file or the connection. Closing twice does nothing."""
         with self._lock:
-            if not self._closed and os.getpid() == self._process:
+            closed, self._closed = self._closed, True
+            if not closed and os.getpid() == self._process:
                 self._disconnect()
-            self._closed = True
 
     def _disconnect(self) -> None:
         self._connection.close()
@@ -642,11 +670,11 @@ class Store(ABC):
         """Return a text of any characters as the value of a column."""
 
     @abstractmethod
-    def _run(self, statement: str, values: Sequence[Any]) -> Any:
-        """Run a statement and return its cursor.
+    def _run(self, statement: str, values: Sequence[Any]) -> tuple[list[Row], int]:
+        """Run a statement, and return all its rows and how many it changed.
 
         Raises:
-            StoreError: the database refuses it; the message says what to do.
+            StoreError: the database refuses it, or cannot return a row; the message says what to do.
         """
 
     @abstractmethod
@@ -678,11 +706,11 @@ class Store(ABC):
         """Return whether a transaction is under way."""
 
     @abstractmethod
-    def _version(self) -> int:
-        """Return the version of the tables, 0 if there are none yet.
+    def _is_store(self) -> bool:
+        """Return whether the database has the table `brim_store`; a new one does not.
 
         Raises:
-            StoreError: the tables belong to another program.
+            StoreError: its tables belong to another program.
         """
 
 

@@ -10,7 +10,8 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -18,6 +19,9 @@ from brim.errors import InvalidType, InvalidValue, StoreError, shown
 
 _LONGEST_NAME = 500
 """Characters of an id, a kind or a handle, which are keys of an index."""
+_NAMED = 20
+"""Levels of a value down to which an error names the place."""
+_CHANGED = "the store was changed by another program, or the file is damaged"
 _BYTES = "$bytes"
 _MARK = re.compile(r"\$+bytes")
 
@@ -26,35 +30,99 @@ def encode_body(place: str, body: object) -> str:
     """Return a JSON object as the text to store.
 
     Raises:
-        InvalidValue: it is not a mapping, or has values that JSON cannot represent.
+        InvalidValue: it is not a mapping, or has keys or values that JSON cannot represent; the error names the first.
     """
     if not isinstance(body, Mapping):
         raise InvalidType(place, body, "a mapping, such as {'role': 'user'}")
+    return _encoded(place, dict(body))
+
+
+def stored(place: str, value: Any) -> Any:
+    """Return JSON values as a store returns them: a copy that shares nothing with the caller's.
+
+    Raises:
+        InvalidValue: it has keys or values that JSON cannot represent; the error names the first.
+    """
+    return json.loads(_encoded(place, value), object_hook=_unmarked)
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of stored values."""
+    if isinstance(value, dict):  # Most values are strings, and a prompt has thousands.
+        return {key: each if type(each) is str else copied(each) for key, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
+
+
+def _encoded(place: str, value: Any) -> str:
     try:
-        text = _encoder.encode(dict(body))
-        return _encoder.encode(_marked(body)) if '$bytes"' in text else text
+        text = _encoder.encode(value)
+        if _has_text_keys(value):
+            return _encoder.encode(_marked(value)) if '$bytes"' in text else text
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(place, body, f"JSON values ({shown(str(error), 200)[1:-1]})") from error
+        raise _fault(place, value) from error
+    raise _fault(place, value)
 
 
-def decode_body(place: str, content: str | bytes) -> dict[str, Any]:
+def _has_text_keys(value: Any) -> bool:
+    """Return whether all keys are strings; JSON has no others, and the encoder would change them."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                return False
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+    return True
+
+
+def _fault(place: str, value: Any) -> InvalidValue:
+    """Return the error for the first key or value that JSON cannot represent."""
+    outer = [value]
+    while len(outer) < _NAMED and isinstance(value := outer[-1], dict | list | tuple):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in inner:
+            if isinstance(value, dict) and not isinstance(key, str):
+                return InvalidType(f"each key of {place}", key, "a string, since JSON has no other keys")
+            if _problem(each) and all(each is not known for known in outer):
+                place = f"{place}[{key!r}]"
+                outer.append(each)
+                break
+        else:
+            break
+    return InvalidValue(place, outer[-1], f"JSON values ({_problem(outer[-1])})")
+
+
+def _problem(value: Any) -> str:
+    """Return why JSON cannot represent a value; empty if it can."""
+    try:
+        _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        return shown(str(error), 200)[1:-1]
+    return "" if _has_text_keys(value) else "a key is not a string"
+
+
+def decode_body(place: str, content: object) -> dict[str, Any]:
     """Return the JSON object in a stored text, or in UTF-8 bytes, which may be compressed.
 
     Raises:
-        StoreError: it is not a JSON object, so another program wrote it.
+        StoreError: it is not a JSON object, so another program wrote it, or the file is damaged.
     """
     try:
-        text = content if isinstance(content, str) else _text_of(bytes(content))
+        text = content if isinstance(content, str) else _text_of(content)
         body = json.loads(text, object_hook=_unmarked) if '$bytes"' in text else json.loads(text)
-    except (ValueError, RecursionError, zlib.error) as error:
-        raise StoreError(place, f"a body is not JSON ({error}): the store was changed by another program") from error
+    except (TypeError, ValueError, RecursionError, zlib.error) as error:
+        raise StoreError(place, f"a body is not JSON ({error}): {_CHANGED}") from error
     if not isinstance(body, dict):
-        raise StoreError(place, "a body is not a JSON object: the store was changed by another program")
+        raise StoreError(place, f"a body is not a JSON object: {_CHANGED}")
     return body
 
 
-def _text_of(content: bytes) -> str:
+def _text_of(content: object) -> str:
     """Return the text of bytes: JSON begins with a brace, zlib data does not."""
+    if not isinstance(content, bytes):
+        raise TypeError(f"it is of type {type(content).__name__}")
     plain = content if content.startswith(b"{") else zlib.decompress(content)
     return plain.decode("utf-8", "surrogatepass")
 
@@ -84,6 +152,16 @@ def _unmarked(values: dict[str, Any]) -> Any:
 
 def _is_mark(key: object) -> bool:
     return isinstance(key, str) and _MARK.fullmatch(key) is not None
+
+
+@contextmanager
+def interpreting(place: str, log: str) -> Iterator[None]:
+    """Return a context manager that reads values from stored bodies: what was not written so raises `StoreError`."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        problem = f"the log of {log!r} has a body that brim did not write ({type(error).__name__}: {error})"
+        raise StoreError(place, f"{problem}: {_CHANGED}") from error
 
 
 def check_name(place: str, value: object) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 
 from brim.amounts import units
 from brim.errors import InvalidType
-from brim.history.compact.lines import HEADINGS, Line, Said, is_nudge, once, read_messages, record, said_in
+from brim.history.compact.lines import GO_ON, HEADINGS, Line, Said, is_nudge, once, read_messages, record, said_in
 from brim.history.compact.summary import extract, ranked
 from brim.history.turns import Turns
 from brim.meter import meter as metered
 from brim.meter.base import BaseMeter
 from brim.redaction import redact
 from brim.truncate import shortened, truncator
-from brim.wire import Format
+from brim.wire import Format, format_of, wire
 
 CONTINUATION_MARK = "[CONTINUATION]"
 """How the text of a continuation begins."""
@@ -195,8 +195,10 @@ def context_texts(messages: Sequence[Any], previous: Continuation | None = None)
 
 
 def _turns(messages: Sequence[Any], format: Format | None) -> Turns:
+    # Some providers refuse a context that begins with the model, but after a hand-over it does.
+    first = wire(format or format_of(messages) or "openai").say(GO_ON)
     turns = Turns(metered("chars"), format=format)
-    turns.extend(messages)
+    turns.extend([first, *messages])
     return turns
 
 

@@ -48,6 +48,7 @@ from brim.sessions.session import Session
 from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.state import SessionState
 from brim.store.store import Store
+from brim.store.values import interpreting
 from brim.wire.base import jsonable
 from brim.wire.overflow import Overflow
 
@@ -116,7 +117,7 @@ class Conversation:
         """The number of messages in the weight, and the weight."""
         self._units: tuple[BaseMeter | None, int] = (None, 0)
         """The tokens of the known messages, and the meter that counted them."""
-        self._places = _paired(self.session.messages, self.known)
+        self._places = _paired(self.session.own_messages, self.known)
         """The indexes of the known messages by object id."""
 
     @property
@@ -456,13 +457,20 @@ class _NewMessages(NamedTuple):
 
 
 def logged_messages(store: Store | None, session: str) -> list[Any]:
-    """Return the messages of a conversation since it last started over."""
+    """Return the messages of a conversation since it last started over.
+
+    Raises:
+        StoreError: the store cannot be read, or the log is damaged.
+    """
     known: list[Any] = []
-    for entry in store.entries(session, kinds=["message", "compaction"]) if store is not None else ():
-        if entry.kind == "message":
-            known.append(entry.body["message"])
-        elif entry.body["trigger"] == CHANGED:
-            known = list(entry.body["view"])
+    if store is None:
+        return known
+    with interpreting(store.url, session):
+        for entry in store.entries(session, kinds=["message", "compaction"]):
+            if entry.kind == "message":
+                known.append(entry.body["message"])
+            elif entry.body["trigger"] == CHANGED:
+                known = list(entry.body["view"])
     return known
 
 

@@ -47,13 +47,14 @@ from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.usage import reported
 from brim.sessions.learning.windows import Room, WindowLimits, Windows
-from brim.sessions.log.tolerant_store import TolerantStore, attempts
+from brim.sessions.log.tolerant_store import PATIENCE, TolerantStore, attempts
 from brim.sessions.notices import Notifier, checked_observers
 from brim.sessions.process_lock import ProcessLock
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.settings import SessionOptions, check_options
 from brim.sessions.store_owner import StoreOwner
 from brim.store import Store, opened_store
+from brim.store.store import patience
 from brim.wire import format_of, wire
 from brim.wire.base import Format, jsonable
 from brim.wire.overflow import Overflow
@@ -352,7 +353,8 @@ class Conversations(StoreOwner):
         """Return a conversation from the store, or a new one; if the store fails, one that is not stored."""
         for _ in attempts():
             try:
-                return self._opened(name, key, plan, self._store, named=named)
+                with patience(PATIENCE):
+                    return self._opened(name, key, plan, self._store, named=named)
             except StoreError as error:
                 self.store.failed(error)
         return self._opened(name, key, plan, None, named=named, **_UNSTORED)
@@ -377,14 +379,16 @@ class Conversations(StoreOwner):
         window = self._window if self._window is not None else self._limits.window(plan.room.window)
         first = store.entries(name, limit=1) if store is not None and self._log else []
         if not first:
-            settings["meter"] = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
+            meter = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
+            begun: dict[str, Any] = {"format": key.format, "store": store, "id": name, **settings, "meter": meter}
             try:
-                session = Session(
-                    window, model=key.model or None, store=store, id=name, **{"format": key.format, **settings}
-                )
-            except SessionExists:  # Another process was faster.
-                return self._opened(name, key, plan, store, named=named, **more)
-            return self._following(session, key, named=named)
+                session = Session(window, model=key.model or None, **begun)
+            except SessionExists as error:  # Another process was faster, or the first entry is lost.
+                first = [] if store is None else store.entries(name, limit=1)
+                if store is not None and not first:
+                    raise StoreError(store.url, f"session {name!r} has no entries: the file is damaged") from error
+            else:
+                return self._following(session, key, named=named)
         assert store is not None
         del settings["log"]
         began = first[0].body.get("settings") or {}

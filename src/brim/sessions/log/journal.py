@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from brim.errors import Conflict, InvalidValue, SessionPurged, StoreError
 from brim.sessions.log.dropped_texts import DroppedTexts, Line, MemoryLog
-from brim.sessions.log.tolerant_store import attempts
+from brim.sessions.log.tolerant_store import PATIENCE, attempts
 from brim.store.base import Body, LogEntry
-from brim.store.store import Store
+from brim.store.store import Store, patience
 from brim.store.texts import DROPPED
 from brim.store.values import encode_body
 
@@ -54,6 +55,10 @@ class Journal:
         """What the list of sessions shows, as last passed to `write`."""
         self._memory = MemoryLog()
         self.dropped = DroppedTexts(store or self._memory, session)
+
+    def patience(self) -> AbstractContextManager[None]:
+        """Return a context manager in which the store is not waited for longer than a request may be delayed."""
+        return nullcontext() if self.on_failure is None else patience(PATIENCE)
 
     @property
     def next(self) -> int:

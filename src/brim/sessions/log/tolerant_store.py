@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from brim.errors import Conflict, StoreError
 from brim.store.base import Saved
-from brim.store.store import Store
+from brim.store.store import Store, patience
 
 LOG = logging.getLogger("brim.sessions")
 
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 _ATTEMPTS = 3
 """Number of attempts to read or write a log before a request goes on without it."""
-_PATIENCE = 1.0
-"""Seconds after which there is no further attempt, since a locked store has already delayed the request."""
+PATIENCE = 1.0
+"""Seconds that a request waits for a locked store; after them there is no further attempt."""
 
 
 def attempts() -> Iterator[int]:
     """Yield the number of each attempt to use a log; the caller stops after a successful one."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + PATIENCE
     for number in range(_ATTEMPTS):
         yield number
         if time.monotonic() > until:
@@ -73,7 +73,8 @@ class TolerantStore:
     def _try(self, use: Callable[[Store], T]) -> T | None:
         """Return the result of a store operation; `None` without a store, or if it fails or another was faster."""
         try:
-            return None if self.store is None else use(self.store)
+            with patience(PATIENCE):
+                return None if self.store is None else use(self.store)
         except Conflict:
             return None
         except StoreError as error:

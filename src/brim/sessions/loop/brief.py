@@ -15,7 +15,8 @@ from brim.history.compact.lines import GO_ON, is_nudge, next_iteration
 from brim.history.compact.summary import SummarySource
 from brim.meter.base import BaseMeter
 from brim.redaction import redact
-from brim.sessions.loop.progress import Limits, Progress
+from brim.sessions.loop.limits import Limits
+from brim.sessions.loop.progress import Progress
 from brim.sessions.loop.step import Step
 from brim.sessions.session import Session
 from brim.wire import format_of, wire
@@ -62,7 +63,7 @@ _SHARE = 4
 
 
 def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
-    """Return the first message of a fresh context: the goal, the hand-over, the results."""
+    """Return the first message of a fresh context: the goal, the hand-over, the results, what the user said last."""
     handed = progress.continuation
     if handed is None:
         return goal
@@ -72,7 +73,8 @@ def opening(goal: str, progress: Progress, meter: BaseMeter, limit: int) -> str:
         made = replace(handed, goal=AS_ABOVE).text(meter, max(1, room), goal)
     except DoesNotFit:
         made = ""
-    return "\n".join([f"{goal}\n", *filter(None, (made, results))]).rstrip("\n")
+    text = "\n".join([f"{goal}\n", *filter(None, (made, results))]).rstrip("\n")
+    return f"{text}\n\n{progress.said}" if progress.said else text
 
 
 def _results(results: Sequence[Any], meter: BaseMeter, limit: int) -> str:
@@ -98,19 +100,18 @@ def _start(text: str) -> str:
     return text if len(text) <= _RESULT else f"{text[:_RESULT].rpartition(' ')[0] or text[:_RESULT]} …"
 
 
-def with_unread(text: str, unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
-    """Return the first message with the user's last message added, and other messages that the model has not read."""
-    reader = wire(format)
-    rest = list(unread)
+def said_and_rest(unread: Sequence[Any], format: str) -> tuple[str, list[Any]]:
+    """Return what the user says at the start of messages that the model has not read, and the other messages."""
+    reader, texts, rest = wire(format), list[str](), list(unread)
     while rest:
         message = reader.read(rest[0], 0)
         if message.role != "user" or message.results or not all(piece.kind == "text" for piece in message.pieces):
             break
         said = message.text().strip()
         if said and not is_nudge(said):
-            text = f"{text}\n\n{said}"
+            texts.append(said)
         rest.pop(0)
-    return text, rest
+    return "\n\n".join(texts), rest
 
 
 def nudge(step: Step, progress: Progress, limits: Limits, session: Session) -> list[str]:

@@ -12,26 +12,28 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
-from brim.amounts import fraction
-from brim.errors import Conflict, InvalidType, StoreError, UnknownName, shown
+from brim.errors import Conflict, InvalidType, InvalidValue, StoreError, UnknownName, shown
 from brim.history.compact.continuation import continuation
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
 from brim.sessions.learning.usage import reported
+from brim.sessions.log.dropped_texts import Line
 from brim.sessions.loop import brief
 from brim.sessions.loop.brief import handover_summary
-from brim.sessions.loop.progress import CONTINUATION, RESULT, Limits, Progress, first_event, progress_in
+from brim.sessions.loop.definition import KIND, Definition, definition_in
+from brim.sessions.loop.limits import Limits
+from brim.sessions.loop.progress import CONTINUATION, RESULT, Progress, progress_in
 from brim.sessions.loop.step import Outcome, Step, Tick
 from brim.sessions.session import Given, Session, SessionExists
 from brim.sessions.store_owner import StoreOwner
+from brim.store import opened_store
 from brim.store.base import Body
 from brim.store.store import Store
+from brim.store.values import copied, stored
 from brim.wire import Format, wire
-from brim.wire.base import jsonable
 from brim.wire.overflow import is_overflow
 
 Act = Callable[[Tick], "Step | Awaitable[Step]"]
@@ -84,43 +86,47 @@ class Loop(StoreOwner):
             tool_limit: the most tokens of each text of a tool result, or a share of the tick's budget.
             summarise: a model, or a function from a text and a limit to a summary, that summarises each context when it
                 ends; by default the hand-over is extracted.
-            limits: `max_sub_ticks`, `max_steps`, `max_cost`, `max_seconds`, `boundary`, `handoff_share`: see `Limits`.
+            limits: `max_sub_ticks`, `max_steps`, `max_cost`, `max_seconds`, `boundary`, `handoff_share`,
+                `handoff_tokens`: see `Limits`.
 
         Raises:
             InvalidValue: an argument is invalid, or the store has a loop of this id.
             UnknownName: the model or the meter is unknown.
         """
-        made = Limits.of({"goal": goal, "tick_cap": tick_cap, "max_iterations": max_iterations}, limits)
-        begun = {"limits": made.to_dict(), "system": jsonable(system), "tools": jsonable(tools)}
-        begun = {"event": "loop", **begun, "progress": Progress().to_dict()}
+        first = Limits(goal=goal, tick_cap=tick_cap, max_iterations=max_iterations)
+        definition = Definition.of(first.changed(limits), window, model, system, tools)
+        progress = Progress()
+        begun: list[Line] = [(KIND, definition.to_dict()), ("event", {"event": "loop", "progress": progress.to_dict()})]
         options: dict[str, Any] = {"model": model, "meter": meter, "format": format, "tool_limit": tool_limit}
         options |= {"clock": clock, "observers": observers, "on_notice": on_notice}
-        options |= {"store": store, "id": id, "compact_at": "never", "also": [("event", begun)]}
+        options |= {"store": store, "id": id, "compact_at": "never", "also": begun}
         try:
-            session = Session(made.window(window, model), summarise=summarise, **options)
+            session = Session(definition.tick_window, summarise=summarise, **options)
         except SessionExists as error:
             expected = "unused: brim.Loop.resume(id, act=..., store=...) continues a loop"
             raise SessionExists("id", id, expected) from error
-        self._set_up(session, made, Progress(), act, system=system, tools=tools)
+        self._set_up(session, definition, progress, act, session._owned)
 
     def _set_up(
-        self, session: Session, limits: Limits, progress: Progress, act: Act, *, system: Any, tools: Any
+        self, session: Session, definition: Definition, progress: Progress, act: Act, owned: Store | None
     ) -> None:
         if not callable(act):
             raise InvalidType("act", act, "a function from a Tick to a Step")
-        self.session, self._owned = session, session._owned
+        self.session, self._owned = session, owned
         """The session of its contexts."""
-        self.limits = limits
+        self.limits = definition.limits
         self.progress = progress
-        self._act, self._system, self._tools = act, system, tools
+        self._act, self._system, self._tools = act, definition.system, definition.tools
         self._stopped = False
+        self._changes: list[Line] = []
+        """The entry of a changed definition, which the next step writes."""
         self._made: tuple[Step, Tick, float] | None = None
         """A step that is not yet written, with its duration in seconds."""
         self._usage: Any = None
         """The usage of a step that is not recorded yet."""
         self._timer = time.monotonic if session.clock is time.time else session.clock
         session.sole_writer = True
-        session.about = {"kind": "loop", "goal": limits.goal[:200]}
+        session.about = {"kind": "loop", "goal": self.limits.goal[:200]}
 
     @classmethod
     def resume(
@@ -129,6 +135,8 @@ class Loop(StoreOwner):
         *,
         act: Act,
         store: Store | str,
+        window: Window | int | None = None,
+        model: str | None = None,
         meter: Given = None,
         system: Any = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
@@ -140,31 +148,30 @@ class Loop(StoreOwner):
     ) -> Loop:
         """Return a stored loop, to continue after its last step; finished steps are never repeated.
 
-        Its goal, system prompt, tools and limits are stored. Arguments replace them, so that a loop that ended at a
-        limit can continue.
+        Its goal, window, model, system prompt, tools and limits are stored. Arguments replace all but the goal, so that
+        a loop that ended at a limit can continue; the next step stores them. Another model brings its own window,
+        unless the loop has one of the caller's; `tick_cap` applies to either.
 
         Raises:
-            UnknownName: the store has no loop of this id.
+            UnknownName: the store has no loop of this id, or there is no such model.
+            InvalidValue: an argument is invalid.
+            StoreError: the store cannot be read or written, or the log of the loop is damaged.
         """
-        options: dict[str, Any] = {"meter": meter, "clock": clock, "observers": observers, "on_notice": on_notice}
-        session = Session.open(id, store=store, summarise=summarise, **options)
-        kept = session.store
+        kept, owned = opened_store(store)
         assert kept is not None
-        begun = first_event(kept, id)
-        if begun is None:
+        before = definition_in(kept, id)
+        if before is None:
             raise UnknownName("loop", id, [row.id for row in kept.sessions(limit=1_000) if row.id != id])
+        definition = before.changed(limits, window=window, model=model, system=system, tools=tools)
+        options: dict[str, Any] = {"meter": meter, "clock": clock, "observers": observers, "on_notice": on_notice}
+        options |= {"window": definition.tick_window, "model": definition.model}
+        session = Session.open(id, store=kept, summarise=summarise, **options)
         # Entries that another worker wrote since the session was read are ignored.
-        progress = progress_in(kept, id, begun, session.number)
-        made = cls.__new__(cls)
-        made._set_up(
-            session,
-            Limits.of(begun["limits"], limits),
-            progress,
-            act,
-            system=begun["system"] if system is None else system,
-            tools=begun["tools"] if tools is None else tools,
-        )
-        return made
+        progress = progress_in(kept, id, session.number)
+        loop = cls.__new__(cls)
+        loop._set_up(session, definition, progress, act, owned)
+        loop._changes = [(KIND, definition.to_dict())] if definition != before else []
+        return loop
 
     @property
     def id(self) -> str:
@@ -225,7 +232,7 @@ class Loop(StoreOwner):
         """Yield each tick, receive its step, and finally return the outcome."""
         until = None if ticks is None else self.progress.iterations + ticks
         self._settle()
-        if not self.session.messages:
+        if not self.session.own_messages:
             self.session.add(self._say(self.limits.goal))
         while (ended := self._ended(until)) is None:
             tick = self._tick()
@@ -275,10 +282,10 @@ class Loop(StoreOwner):
             goal=self.limits.goal,
             iteration=progress.iterations + 1,
             sub_tick=progress.sub_tick,
-            state=deepcopy(progress.state),
-            results=tuple(progress.results),
-            system=self._system,
-            tools=self._tools,
+            state=copied(progress.state),
+            results=tuple(copied(progress.results)),
+            system=copied(self._system),
+            tools=copied(self._tools),
             used=fitted.used,
             budget=fitted.budget,
             continuation=progress.continuation,
@@ -295,11 +302,12 @@ class Loop(StoreOwner):
     def _hand_over(self, used: int) -> None:
         """Continue in a fresh context with a hand-over from the old one, and messages that the model has not read."""
         session, limits, meter = self.session, self.limits, self.session.meter
-        limit = max(1, int(session.budget * fraction("handoff_share", limits.handoff_share)))
-        progress = self.progress.copy()
-        # After a hand-over, the first message is that of `brief.opening`, which the continuation covers.
-        messages = session.messages if progress.continuation is None else session.messages[1:]
-        unread = messages[len(messages) - min(session.unread, len(messages)) :]
+        limit = limits.handoff(session.budget)
+        progress, messages = self.progress.copy(), session.own_messages
+        if progress.continuation is not None:  # It covers the first message, except what the user says there.
+            messages = [*([self._say(progress.said)] if progress.said else []), *messages[1:]]
+        most = len(messages) - (progress.continuation is None)  # The goal itself is repeated anyway.
+        unread = messages[len(messages) - min(session.unread, most) :]
         read = messages[: len(messages) - len(unread)]
         progress.sub_tick += 1
         progress.sub_ticks += 1
@@ -312,12 +320,12 @@ class Loop(StoreOwner):
             sub_tick=progress.sub_tick,
             summary=handover_summary(session, read, progress.continuation, limit),
         )
+        progress.said, going_over = brief.said_and_rest(unread, session.format)
         opening = brief.opening(limits.goal, progress, meter, limit)
-        text, going_over = brief.with_unread(opening, unread, session.format)
         also: list[tuple[str, Body]] = [("event", {"event": "sub_tick", "progress": progress.to_dict()})]
         also.append((CONTINUATION, {CONTINUATION: progress.continuation.to_dict()}))
         event = {"iteration": progress.iterations + 1, "sub_tick": progress.sub_tick, "before_tokens": used}
-        first = [self._say(text), *going_over]
+        first = [self._say(opening), *going_over]
         session.restart(first, trigger="sub_tick", used=used, also=also, event=event)
         self.progress = progress
         if limits.boundary == "visible":
@@ -326,8 +334,7 @@ class Loop(StoreOwner):
     def _settle(self) -> None:
         """Write the last step and record its usage; after a failure of the store the next run tries again."""
         try:
-            if self._made is not None:
-                self._record(*self._made)
+            refused = None if self._made is None else self._record(*self._made)
             self._made = None
             if self._usage is not None:
                 self.session.record_usage(self._usage)
@@ -336,38 +343,41 @@ class Loop(StoreOwner):
             if isinstance(error, Conflict) or not isinstance(error, StoreError):
                 self._made = self._usage = None
             raise
+        if refused is not None:
+            raise refused
 
-    def _record(self, step: Step, tick: Tick, seconds: float) -> None:
-        """Write the progress of a step."""
+    def _record(self, step: Step, tick: Tick, seconds: float) -> InvalidValue | None:
+        """Write the progress of a step; return why its state or its result is invalid, which is left out then."""
         session, progress = self.session, self.progress.copy()
         progress.seconds = round(progress.seconds + seconds, 6)
         progress.steps += 1
         progress.steps_here += 1
         progress.fresh = False
-        progress.state = dict(tick.state if step.state is None else step.state)
+        progress.state, refused = _valid(lambda: step.kept_state(tick), progress.state)
+        result, refused_result = _valid(lambda: stored("Step result", step.result), None)
         progress.cost = round(progress.cost + step.dollars(session.settings.model), 9)
-        if step.result is not None:
-            progress.results.append(step.result)
+        if result is not None:
+            progress.results.append(result)
         if step.end != "continue":
             progress.iterations += 1
             progress.sub_tick = 0
             if not session.unfinished:  # While a call is open, only this count ends the loop.
                 progress.steps_here = 0
-        if step.end == "goal":
-            progress.ended = "goal"
+        progress.ended = "goal" if step.end == "goal" else None  # It may have been paused before.
         nudge = brief.nudge(step, progress, self.limits, session)
         messages = [*step.messages, *map(self._say, nudge)]
-        self._write(progress, {"event": "step", "end": step.end}, messages, step.result)
+        results: list[Line] = [] if result is None else [(RESULT, {RESULT: result})]
+        self._write(progress, {"event": "step", "end": step.end}, messages, results)
         if step.usage is not None and reported(step.usage).input is not None:
             self._usage = step.usage
+        return refused or refused_result
 
-    def _write(self, progress: Progress, event: Body, messages: Sequence[Any] = (), result: Any = None) -> None:
-        """Write the progress with messages and a result, and continue with it."""
+    def _write(self, progress: Progress, event: Body, messages: Sequence[Any] = (), also: Sequence[Line] = ()) -> None:
+        """Write the progress with messages and other entries, and continue with it."""
         self.session.about |= {"iterations": progress.iterations, "ended": progress.ended}
-        body = {**event, "progress": progress.to_dict()}
-        results = [] if result is None else [(RESULT, {RESULT: result})]
-        self.session.add(list(messages), also=[("event", body), *results])
-        self.progress = progress
+        event = {**event, "progress": progress.to_dict()}
+        self.session.add(list(messages), also=[*self._changes, ("event", event), *also])
+        self.progress, self._changes = progress, []
 
     def _shrink(self, error: Exception, tick: Tick) -> None:
         """Make prompts smaller after a refusal, so that the step can be retried.
@@ -394,11 +404,19 @@ class Loop(StoreOwner):
             iterations=progress.iterations,
             sub_ticks=progress.sub_ticks,
             steps=progress.steps,
-            results=list(progress.results),
-            state=dict(progress.state),
+            results=copied(progress.results),
+            state=copied(progress.state),
             cost=progress.cost,
             seconds=progress.seconds,
         )
+
+
+def _valid(value: Callable[[], Any], otherwise: Any) -> tuple[Any, InvalidValue | None]:
+    """Return a value and no error, or another value and why the first one is invalid."""
+    try:
+        return value(), None
+    except InvalidValue as error:
+        return otherwise, error
 
 
 def _advance(step: Callable[..., Any], *given: Any) -> tuple[bool, Any]:

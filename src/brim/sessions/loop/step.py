@@ -10,6 +10,7 @@ from brim.errors import InvalidType, InvalidValue, check_choice
 from brim.history.compact.continuation import Continuation
 from brim.llm import Usage, cost
 from brim.sessions.learning.usage import reported
+from brim.store.values import stored
 
 ENDS = ("continue", "iteration", "goal")
 """What ends with a step: nothing, its iteration, or the whole loop, because the goal is reached."""
@@ -56,7 +57,7 @@ class Step:
     result: Any = None
     """A result as JSON values; the loop collects it."""
     state: Mapping[str, Any] | None = None
-    """State that is kept; by default the state of the tick."""
+    """State that is kept, as JSON values; by default the state of the tick."""
     usage: Any = None
     """The reported usage; it corrects the meter, and gives the cost if `cost` is `None`."""
     cost: float | None = None
@@ -70,6 +71,18 @@ class Step:
             isinstance(self.cost, bool) or not isinstance(self.cost, int | float) or not 0 <= self.cost < float("inf")
         ):
             raise InvalidValue("Step cost", self.cost, "US dollars, 0 or more")
+
+    def kept_state(self, tick: Tick) -> dict[str, Any]:
+        """Return the state for the next step, as a store returns it.
+
+        Raises:
+            InvalidValue: it is not a mapping, or has keys or values that JSON cannot represent; the error names them.
+        """
+        state = tick.state if self.state is None else self.state
+        if not isinstance(state, Mapping):
+            raise InvalidType("Step state", state, "a mapping of JSON values")
+        kept: dict[str, Any] = stored("Step state", dict(state))
+        return kept
 
     def dollars(self, model: str | None) -> float:
         """Return the US dollars of the step: its `cost`, or from its usage and the model's prices; 0 if unknown."""
