@@ -85,8 +85,8 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def differing(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    """Return what is in only one of two sets of ranges that do not touch among themselves, as `joined` returns them."""
-    edges = sorted({*chain.from_iterable(spans)} ^ {*chain.from_iterable(others)})
+    """Return what is in only one of two sets of sorted ranges."""
+    edges = sorted({*chain.from_iterable(joined(spans))} ^ {*chain.from_iterable(joined(others))})
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 

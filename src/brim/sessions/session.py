@@ -22,7 +22,7 @@ from brim.history.stable import LastFit
 from brim.meter import BaseMeter, Meter
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions import compaction, recall_tool
+from brim.sessions import compaction
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
 from brim.sessions.learning.usage import ReportedUsage, reported
@@ -31,13 +31,14 @@ from brim.sessions.log.cut_record import storable
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
+from brim.sessions.recall_tool import Recall
 from brim.sessions.saved_session import SavedSession, read
 from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
-from brim.store import SearchHit, Store, opened_store
+from brim.store import Store, opened_store
 from brim.store.values import copied, interpreting, stored
 from brim.wire.overflow import Overflow
 
@@ -55,7 +56,7 @@ class SessionExists(InvalidValue):
     """The store already has a session with this id."""
 
 
-class Session(StoreOwner):
+class Session(Recall, StoreOwner):
     """A conversation that can be stored. A `with` block closes it.
 
     Threads may share it: it makes one change at a time. A forked child opens its own. Every call that reads or writes
@@ -487,27 +488,6 @@ class Session(StoreOwner):
     def notify(self, text: str) -> None:
         """Give the user a notice, by `on_notice` and in `notices`."""
         self._notifier.notify(text)
-
-    def recall(self, handle: str) -> str:
-        """Return a dropped text by its handle, or the start of it; for a turn, a transcript of its messages.
-
-        Raises:
-            UnknownName: no such text was dropped from this session.
-        """
-        return self.dropped.text(handle)
-
-    def search(self, query: str, limit: int = 20) -> list[SearchHit]:
-        """Return the dropped texts that share words with a query, the best first."""
-        return self.dropped.search(query, limit)
-
-    def recall_tool(self, format: str | None = None) -> dict[str, Any]:
-        """Return the definition of the tool by which a model recalls dropped texts."""
-        return recall_tool.tool(format or self.format)
-
-    def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
-        """Return the result of a call of the recall tool, in at most `budget` tokens."""
-        limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
-        return recall_tool.answered(arguments, self.dropped, limit, self.meter)
 
     def parts(
         self,

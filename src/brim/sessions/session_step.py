@@ -26,7 +26,7 @@ from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
 from brim.sessions.log.cut_record import folded, storable
-from brim.sessions.log.dropped_texts import Line
+from brim.sessions.log.dropped_texts import FORGOTTEN, Line
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
@@ -325,10 +325,14 @@ class SessionStep:
             ("compacted", {**fields, "replaced": replaced, "reason": reason, "notice": compaction.NOTICE})
         )
 
-    def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None) -> None:
-        """Continue with other messages, and drop the old ones."""
+    def restart(
+        self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None, *, forget: bool = False
+    ) -> None:
+        """Continue with other messages, and drop the old ones, or forget them and all that was dropped."""
         state = self.state
-        if self.number is not None:
+        if forget:
+            self.dropped.append((DROPPED, {FORGOTTEN: True}))
+        elif self.number is not None:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
         state.removed = RemovedResults()

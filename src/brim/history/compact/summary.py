@@ -17,7 +17,7 @@ from itertools import groupby
 from brim.amounts import units
 from brim.history.compact.lines import TASKS, Line, Said, once, read_text
 from brim.history.names import names_in
-from brim.history.worth import NAME, NameUse, rate
+from brim.history.worth import NameUse, rate
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
 from brim.meter.base import BaseMeter
@@ -25,6 +25,8 @@ from brim.meter.words import terms
 from brim.redaction import redact
 from brim.wire.message import spoken
 
+_NAME = 80.0
+"""Worth of a name in a line: less than in a fit, since a summary serves more than the next message."""
 _QUARTER = 800
 """Characters of one side after which its next line is worth a quarter. Without this, an agent has no word among 4,000
 tokens of talk, and a long task fills a hand-over; with half or double, the figures in docs/design/compaction.md stay
@@ -176,7 +178,7 @@ def ranked(lines: Sequence[Line], sizes: Sequence[int]) -> list[int]:
     told, shown, order = Counter[str](), set[str](), list[int]()
 
     def worth(at: int) -> float:
-        return (said[at] + NAME * sum(chances[name] for name in names[at] if name not in shown)) / sizes[at]
+        return (said[at] + _NAME * sum(chances[name] for name in names[at] if name not in shown)) / sizes[at]
 
     sides: dict[str, list[tuple[float, int]]] = {}
     for at, line in enumerate(lines):
