@@ -11,7 +11,7 @@ from brim.meter.window import Window
 from brim.sessions import Session
 from brim.sessions.conversations import Conversations
 from brim.sessions.loop import Loop, Step, Tick
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.store import Store, open_store
 from crashes import Ack, Place, Scenario
 from sessions.talking import turn
@@ -73,7 +73,7 @@ def check_session(place: Place, acked: list[str]) -> None:
 def _next_prompt(session: Session) -> Fitted:
     """Return the next prompt, without writing it."""
     step = SessionStep(state=session._state.copy(), number=None)
-    return step.prompt(session.parts("Be brief.", None), session.budget)
+    return step.prompt(session.parts("Be brief.", None), PromptLimit(session.budget))
 
 
 class _Acting:
