@@ -65,6 +65,7 @@ FEATURES = {
     "length": "tens of characters",
     "first": "messages since its first use",
     "rare": "1 / all uses",
+    "crowd": "names of the message that used it last, log",
 }
 """What is known of a name, in the order of `features`, by the keys of `worth.py`."""
 
@@ -98,6 +99,8 @@ class NameRecord:
     agent: int = 0
     people: int = 0
     results: int = 0
+    crowd: int = 1
+    """The names of the message that used it last."""
 
 
 class RunNames:
@@ -125,7 +128,7 @@ class RunNames:
             self.instruction = found
         for voice, name in uses:
             record = self.records.setdefault(name, NameRecord(position))
-            record.last = position
+            record.last, record.crowd = position, len(found)
             if voice == "agent":
                 record.agent += 1
                 record.by_agent = position
@@ -163,6 +166,7 @@ def features(name: str, record: NameRecord, count: int, names: RunNames) -> tupl
         min(len(name), _LONGEST) / 10,
         _age(count, record.first),
         1 / (record.agent + record.people + record.results),
+        log(record.crowd),
     )
 
 

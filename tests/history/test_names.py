@@ -24,7 +24,15 @@ def test_a_name_is_found_where_it_was_used_last_and_counts_more_if_the_agent_use
             result("a", "printed_early.py\nprinted_late.py and called_path.py"),
         ]
     )
-    uses = {use.name: (use.position, use.start, chance) for use, chance in NameIndex(history.turns).needed(9)}
-    assert [*uses] == ["called_path.py", "printed_late.py", "printed_early.py", "first_path.py"], "the newest first"
-    assert [use[:2] for use in uses.values()] == [(2, 37), (2, 17), (2, 0), (0, 8)]
-    assert uses["called_path.py"][2] > 2 * uses["printed_late.py"][2]
+    uses = [((use.position, use.start), chance) for use, chance in NameIndex(history.turns).needed(9)]
+    assert [place for place, _ in uses] == [(2, 37), (2, 17), (2, 0), (0, 8)], "the newest first"
+    (_, called), (_, printed), *_ = uses
+    assert called > 2 * printed
+
+
+def test_a_name_in_a_listing_of_many_is_less_likely_to_be_needed_than_one_that_stands_alone():
+    history = History(meter="chars")
+    history.extend([user("look"), calling("a"), result("a", "\n".join(f"src/part_{i}.py" for i in range(80)))])
+    history.extend([calling("b"), result("b", "src/alone.py"), calling("c"), result("c", "ok")])
+    alone, *listed = [chance for _, chance in NameIndex(history.turns).needed(81)]
+    assert alone > 2 * max(listed)

@@ -248,10 +248,10 @@ class History:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {fit.budget:,}; please report it")
         shown: Sequence[Any] = ()
         if last.before is not None:
-            shown = last.messages if last.before == before else ()
+            shown = last.sent.messages if last.before == before else ()
         elif stable is not None:
             shown = fit.last_prompt().messages
-        messages, extra = tuple(sent.messages), fit.fitting.extra
+        messages, extra = [*sent.messages], fit.fitting.extra
         same = shared_messages(shown, messages)
         prefix = sum(extra.values()) - extra["reply"] + sum(sent.units[:same]) if shown else 0
         record = HistoryRecord(
@@ -270,8 +270,8 @@ class History:
         settled = same if fit.fitting.last is None else min(fit.fitting.last.settled, same)
         if stable is not None:
             stable = replace(stable, held=fit.held(same if fit.cut.seen == len(turns) else settled))
-        values = sent.messages, used, fit.budget, LastFit(stable, before, messages), record.receipt
-        return Fitted(*values, stable_prefix=prefix, settled=settled)
+        passed = LastFit(stable, before, sent._replace(messages=messages))
+        return Fitted(sent.messages, used, fit.budget, passed, record.receipt, stable_prefix=prefix, settled=settled)
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:

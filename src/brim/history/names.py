@@ -46,26 +46,23 @@ class NameIndex(MessageIndex):
     def needed(self, newest: int) -> Iterator[tuple[NameUse, float]]:
         """Yield the last uses of the `newest` names, and the chance that the next message has each."""
         self.keep_up()
-        turns, now = self._turns, len(self._turns)
-        asked = set[str]()
-        if turns.instruction is not None and turns.instruction != turns.task:
-            asked = {name for name, _ in names_in(turns.question)}
-        for name, use in islice(reversed(self._uses.items()), newest):
-            yield use, use.chance(now, asked=name in asked)
+        now = len(self._turns)
+        return ((use, use.chance(now)) for use in islice(reversed(self._uses.values()), newest))
 
     def _add(self, position: int, message: Message) -> None:
         if message.role == "system":
             return
-        own = message.role == "assistant"
-        result = not own and (bool(message.results) or self._turns.printed(position))
+        uses, places = Counter[str](), dict[str, tuple[int, int, int]]()
         for at, piece in enumerate(message.pieces):
-            if piece.kind not in ("text", "output", "call"):
-                continue
-            for name, start in names_in(piece.text[: body(piece.text)]):
-                known = self._uses.pop(name, None)
-                use = self._uses[name] = known or NameUse(name, position)
-                use.add(position, own=own, result=result)
-                use.piece, use.start = at, start
+            if piece.kind in ("text", "output", "call"):
+                for name, start in names_in(piece.text[: body(piece.text)]):
+                    uses[name] += 1
+                    places[name] = position, at, start
+        own, task = message.role == "assistant", position == self._turns.task
+        for name, place in places.items():
+            known = self._uses.pop(name, None)
+            use = self._uses[name] = known or NameUse(position)
+            use.add(place, uses[name], len(places), own=own, task=task)
 
 
 def names_in(text: str) -> list[tuple[str, int]]:

@@ -1,13 +1,17 @@
-"""The messages of a prompt: those that always stay, the kept turns, and the note at the first gap."""
+"""The messages of a prompt: those that always stay, the kept turns, and the note at the first gap.
+
+A prompt also says which messages of the history it sends as they are, and in which form the others, so that what
+depends on a prompt costs as much as the prompt, however long the history is.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from brim.history.rendering import Form
-from brim.history.turns import Span, Turns
+from brim.history.turns import Span, Turns, differing, joined, ranges
 
 
 class SentMessages(NamedTuple):
@@ -16,6 +20,15 @@ class SentMessages(NamedTuple):
     messages: list[Any]
     units: list[int]
     """The tokens of each."""
+    whole: Sequence[Span] = ()
+    """The ranges of positions whose messages are sent as they are, in order."""
+    forms: dict[int, Form] = {}  # noqa: RUF012 - a default is never filled
+    """The other messages of the history in the kept turns, by position, in the forms in which they are sent."""
+
+    @property
+    def changed(self) -> list[Any]:
+        """The messages that are sent in another form."""
+        return [form.raw for form in self.forms.values() if form.raw is not None]
 
 
 def sent_messages(
@@ -30,18 +43,26 @@ def sent_messages(
         note: the note; may be empty.
         length: the number of messages to look at.
     """
-    out = SentMessages([], [])
-    end, noted = 0, not note
-    for start, stop in kept:
-        _add_fixed(out, turns, end, start)
-        if not noted and start > turns.starts[0]:
-            noted = _add_note(out, turns, kept, note)
-        _add_range(out, turns, start, stop, edits)
-        if not noted and stop < length:
-            noted = _add_note(out, turns, kept, note)
-        end = stop
-    _add_fixed(out, turns, end, length)
-    return out
+    forms = {at: edits[at] for at in sorted(edits) if edits[at].raw is not turns.raws[at]}
+    edges = [edge for span in kept for edge in span]
+    fixed = [at for at in turns.system[: bisect_left(turns.system, length)] if not bisect_right(edges, at) % 2]
+    spans = sorted([*kept, *((at, at + 1) for at in fixed)])
+    gap = _gap(turns, kept) if note and kept else length
+    out, places, place = SentMessages([], [], forms=forms), [*forms, length], 0
+    for start, stop in spans:
+        if start >= gap:
+            gap = _add_note(out, turns, kept, note, length)
+        begin = start
+        while (at := places[place]) < stop:
+            _add_range(out, turns, begin, at)
+            if (form := forms[at]).raw is not None:
+                out.messages.append(form.raw)
+                out.units.append(form.units)
+            begin, place = at + 1, place + 1
+        _add_range(out, turns, begin, stop)
+    if gap < length:
+        _add_note(out, turns, kept, note, length)
+    return out._replace(whole=differing(joined(spans), ranges(sorted(forms))))
 
 
 def note_units(turns: Turns, kept: Sequence[Span], note: str) -> int:
@@ -60,38 +81,28 @@ def shared_messages(last: Sequence[Any], messages: Sequence[Any]) -> int:
     return same
 
 
-def _add_fixed(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
-    """Add the messages between two positions that always stay and are in no turn."""
-    system = turns.system
-    for position in system[bisect_left(system, start) : bisect_left(system, stop)]:
-        out.messages.append(turns.raws[position])
-        out.units.append(turns.units[position])
+def _gap(turns: Turns, kept: Sequence[Span]) -> int:
+    """Return the position of the first gap, where the note stands."""
+    first, last = kept[0]
+    return first if first > turns.starts[0] else last
 
 
-def _add_range(out: SentMessages, turns: Turns, start: int, stop: int, edits: Mapping[int, Form]) -> None:
-    """Add a range of messages in the forms in which they are sent."""
-    raws, units = turns.raws[start:stop], turns.units[start:stop]
-    gone = []
-    for position, form in edits.items():
-        if start <= position < stop:
-            raws[position - start], units[position - start] = form
-            if form.raw is None:
-                gone.append(position - start)
-    for place in sorted(gone, reverse=True):
-        del raws[place], units[place]
-    out.messages.extend(raws)
-    out.units.extend(units)
+def _add_range(out: SentMessages, turns: Turns, start: int, stop: int) -> None:
+    """Add a range of messages as they are."""
+    out.messages.extend(turns.raws[start:stop])
+    out.units.extend(turns.units[start:stop])
 
 
-def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str) -> bool:
-    """Add the note as a separate message, or to the user's message before the gap."""
+def _add_note(out: SentMessages, turns: Turns, kept: Sequence[Span], note: str, length: int) -> int:
+    """Add the note as a separate message, or to the user's message before the gap, and return where the next is."""
     if back := _joined(turns, kept):
         out.messages[-back] = turns.wire.append(out.messages[-back], note)
         out.units[-back] += turns.chat.text(note)
+        out.forms[kept[0][1] - back] = Form(out.messages[-back], out.units[-back])
     else:
         out.messages.append(turns.wire.say(note))
         out.units.append(note_units(turns, kept, note))
-    return True
+    return length
 
 
 def _joined(turns: Turns, kept: Sequence[Span]) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType, InvalidValue
+from brim.history.prompt import SentMessages
 from brim.history.rendering import Form
 
 
@@ -80,7 +81,8 @@ class LastFit(NamedTuple):
     stable: Stable | None = None
     before: Mapping[str, Any] | None = None
     """What came before its messages; `None` if only the cut is known, as in a reopened session."""
-    messages: tuple[Any, ...] = ()
+    sent: SentMessages = SentMessages([], [])
+    """Its messages."""
     regret: Mapping[str, Any] | None = None
     """Repeated calls because of cuts, for the receipt; `None` if there are none."""
     correction: str = ""

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from brim.amounts import units
@@ -81,6 +82,12 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         elif start < stop:
             found.append((start, stop))
     return found
+
+
+def differing(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
+    """Return what is in only one of two sets of ranges that do not touch among themselves, as `joined` returns them."""
+    edges = sorted({*chain.from_iterable(spans)} ^ {*chain.from_iterable(others)})
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def ranges(turns: Iterable[int]) -> list[Span]:
@@ -238,13 +245,17 @@ class Turns:
         """
         indexes = self.indexes
         kept = [(0, len(indexes))] if kept is None else [*kept, (0, self.starts[0] if self.starts else len(indexes))]
+        present: list[Any] = []
+        before: list[Any] = []
         for first, last in kept:
-            found = indexes[first:last]
-            start, stop = (min(found), max(found) + 1) if found else (0, 0)
-            if self._present(start, stop) != self._fields[start:stop]:
-                self._reread(self.wire, self.source)
-                return True
-        return False
+            if found := indexes[first:last]:
+                start, stop = min(found), max(found) + 1
+                present += self._present(start, stop) if self._objects else self.source[start:stop]
+                before += self._fields[start:stop]
+        if present == before:
+            return False
+        self._reread(self.wire, self.source)
+        return True
 
     def _present(self, start: int, stop: int) -> list[Any]:
         """Return a range of the caller's messages, those with objects as their present fields."""

@@ -17,17 +17,15 @@ from typing import NamedTuple
 class NameUse:
     """How a name was used so far, and where it was used last."""
 
-    name: str
     first: int
     """The position of the first message with it."""
     sum: float = 0.0
     """The sum for its chance, without the ages."""
-    messages: int = 0
-    """Messages that have it."""
+    uses: int = 0
     agent: int = 0
-    """Messages of the agent that have it."""
-    results: int = 0
-    """Results that have it."""
+    """Uses by the agent."""
+    task: bool = False
+    """Whether the task has it."""
     own: int = -1
     """The position of the agent's last message with it."""
     position: int = -1
@@ -35,33 +33,32 @@ class NameUse:
     piece: int = 0
     """The index of the text among the pieces of that message."""
     start: int = 0
+    """The offset in that text."""
 
-    def add(self, position: int, *, own: bool, result: bool) -> None:
-        """Count a use in a message of the agent, in a result, or in another message."""
-        if self.position == position:
-            return
-        self.position = position
-        self.messages += 1
-        self.agent += own
-        self.results += result
-        self.own = position if own else self.own
+    def add(self, place: tuple[int, int, int], uses: int, crowd: int, *, own: bool, task: bool) -> None:
+        """Count the uses in a message with `crowd` names, the last of them at a place."""
+        self.position, self.piece, self.start = place
+        self.uses += uses
+        self.agent += uses * own
+        self.task |= task
+        self.own = self.position if own else self.own
         self.sum = (
             _CHANCE["one"]
-            + _CHANCE["slash"] * ("/" in self.name)
-            + _CHANCE["dot"] * ("." in self.name)
+            + _CHANCE["task"] * self.task
             + _CHANCE["agent"] * math.log(1 + self.agent)
-            + _CHANCE["results"] * math.log(1 + self.results)
-            + _CHANCE["rare"] / self.messages
+            + _CHANCE["rare"] / self.uses
+            + _CHANCE["crowd"] * math.log(crowd)
         )
 
-    def chance(self, now: int, *, asked: bool = False) -> float:
+    def chance(self, now: int) -> float:
         """Return the chance that the next message has the name, after `now` messages."""
+        seen = _CHANCE["seen"] * math.log(max(1, now - self.position))
         own = _CHANCE["never"] if self.own < 0 else _CHANCE["own"] * math.log(max(1, now - self.own))
         first = _CHANCE["first"] * math.log(max(1, now - self.first))
-        return 1 / (1 + math.exp(-(self.sum + own + first + _CHANCE["asked"] * asked)))
+        return 1 / (1 + math.exp(-(self.sum + seen + own + first)))
 
 
-NAME = 180.0
+NAME = 250.0
 """Worth of a name that the next message needs."""
 _TOOL = (1_000.0, 1.5)
 """Worth of the definition of the most relevant tool, and the power of its place by which others have less.
@@ -107,20 +104,19 @@ _THEN = {"task": "said", "said": "pasted", "question": "pasted", "own": "rest", 
 """By kind, what the rest of an item is worth as much as; what is unread is worth as much as `left` then."""
 
 _CHANCE = {
-    "one": 0.665,
-    "agent": 1.095,
-    "results": -0.356,
-    "own": -0.505,
-    "never": -1.249,
-    "asked": 2.328,
-    "slash": -0.423,
-    "dot": -0.554,
-    "first": -0.726,
-    "rare": -2.095,
+    "one": -0.029,
+    "task": 0.296,
+    "agent": 0.495,
+    "seen": -0.482,
+    "own": -0.329,
+    "never": -2.094,
+    "first": -0.267,
+    "rare": -0.767,
+    "crowd": -0.229,
 }
-"""The weights of a logistic regression for the chance that the next message has a name: messages of the agent and
-results that had it (logarithms), messages since the agent last wrote it (or that it never did) and since it first
-stood, whether the last instruction has it, a slash and a dot in it, and one by the number of messages."""
+"""The weights of a logistic regression for the chance that the next message has a name: whether the task has it, uses
+by the agent (a logarithm), messages since its last use, since the agent used it (or that it never did) and since its
+first use, one by the number of uses, and how many names the message had that used it last."""
 
 
 def rate(kind: str, age: int) -> float:

@@ -14,9 +14,12 @@ from brim.history.compact import mark
 from brim.history.history import History
 from brim.history.note import is_note
 from brim.history.options import Options
+from brim.history.prompt import SentMessages
 from brim.history.receipt import written
+from brim.history.regret import ResultIndex
 from brim.history.result import Fitted
 from brim.history.stable import LastFit
+from brim.history.turns import MessageIndex, Span, Turns, differing, joined, ranges
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.wire import Format
@@ -42,10 +45,46 @@ class NotedTurns(NamedTuple):
 
     generation: int = 0
     """The generation of the turns."""
-    spans: Mapping[int, int] = {}
-    """The end of each turn, by its start."""
+    spans: Sequence[Span] = ()
+    """The ranges of their positions, in order."""
     missing: int = 0
     """Messages that the last prompt did not send unchanged."""
+
+
+class CategoryIndex(MessageIndex):
+    """The tokens by category of all messages up to each position."""
+
+    def __init__(self, turns: Turns, summary: mark.Summary | None) -> None:
+        self._summary = summary
+        super().__init__(turns)
+
+    def _forget(self) -> None:
+        self._sums: dict[str, list[int]] = {name: [0] for name in _MESSAGE_CATEGORIES}
+
+    def _add(self, position: int, message: Message) -> None:
+        sizes = self.sizes(message, self._turns.units[position])
+        for name, sums in self._sums.items():
+            sums.append(sums[-1] + sizes.get(name, 0))
+
+    def sizes(self, message: Message, units: int) -> dict[str, int]:
+        """Return the tokens of one message by category."""
+        piece, sizes = mark.piece_of(message, self._summary), dict[str, int]()
+        if piece is not None:
+            sizes["summary"] = units if len(message.pieces) == 1 else self._turns.chat.piece(piece)
+            units -= sizes["summary"]
+        return {**sizes, _category(message): units} if units else sizes
+
+    def total(self, sent: SentMessages) -> dict[str, int]:
+        """Return the tokens of a prompt by category, without its note."""
+        self.keep_up()
+        totals = {name: sum(row[stop] - row[start] for start, stop in sent.whole) for name, row in self._sums.items()}
+        for at, form in sent.forms.items():
+            message = self._turns.messages[at]
+            if mark.piece_of(message, self._summary) is not None or is_note(message):  # Its words decide what it is.
+                message = message if form.raw is None else self._turns.wire.read(form.raw, at)
+            for name, units in self.sizes(message, form.units).items():
+                totals[name] += units
+        return {name: units for name, units in totals.items() if units}
 
 
 class Context:
@@ -69,6 +108,9 @@ class Context:
         turns = self.history.turns
         marked = ((at, mark.piece_of(each, summary)) for at, each in enumerate(turns.messages))
         self._pins = [turns.indexes[at] for at, piece in marked if piece is not None]
+        self._sizes = CategoryIndex(turns, summary)
+        self.results = ResultIndex(turns)
+        """The calls with results."""
 
     @property
     def messages(self) -> list[Any]:
@@ -160,34 +202,51 @@ class Context:
             units -= max(0, turns.weights[stays[-1]] - turns.tokens(_RESULT))
         return turns.fixed + units
 
-    def categories(self, sent: Sequence[Any] | None = None) -> dict[str, int]:
-        """Return the tokens by category, of all messages or of those that are sent."""
-        turns, sums = self.history.turns, dict[str, int]()
-        places = {id(raw): at for at, raw in enumerate(turns.raws)}
-        for i, raw in enumerate(turns.raws if sent is None else sent):
-            at = places.get(id(raw))
-            message = turns.wire.read(raw, i) if at is None else turns.messages[at]
-            units = turns.chat.units(message) if at is None else turns.units[at]
-            summary = mark.piece_of(message, self._summary)
-            if summary is not None:
-                size = units if len(message.pieces) == 1 else turns.chat.piece(summary)
-                sums["summary"] = sums.get("summary", 0) + size
-                units -= size
-            if units:
-                category = _category(message)
-                sums[category] = sums.get(category, 0) + units
-        return sums
-
-    def left_out(self, sent: Sequence[Any], noted: NotedTurns) -> tuple[list[DroppedTurn], NotedTurns]:
-        """Return the turns that are newly dropped or shortened, and all such turns that are logged, with them."""
+    @property
+    def all(self) -> SentMessages:
+        """All messages, sent as they are."""
         turns = self.history.turns
-        there = set(map(id, sent))
-        gone = [at for at, raw in enumerate(turns.raws) if id(raw) not in there]
-        known = noted.spans if noted.generation == turns.generation else {}
-        spans = dict(turns.span(turn) for turn in sorted({turns.turn_of(at) for at in gone} - {-1}))
-        new = {start: stop for start, stop in spans.items() if known.get(start) != stop}
-        found = [self._dropped_turn(turns.members(turns.turn_of(start))) for start in new]
-        return found, NotedTurns(turns.generation, {**known, **new}, len(gone))
+        return SentMessages(turns.raws, turns.units, [(0, len(turns))])
+
+    def categories(self, sent: SentMessages) -> dict[str, int]:
+        """Return the tokens of a prompt by category, without its note."""
+        return self._sizes.total(sent)
+
+    def sizes(self, raw: Any) -> dict[str, int]:
+        """Return the tokens of one message by category.
+
+        Raises:
+            InvalidValue: it is invalid.
+        """
+        turns = self.history.turns
+        message = turns.wire.read(raw, 0)
+        return self._sizes.sizes(message, turns.chat.units(message))
+
+    def whole(self, messages: Sequence[Any]) -> list[Span]:
+        """Return the ranges of positions whose messages are among these objects."""
+        there = set(map(id, messages))
+        return ranges(at for at, raw in enumerate(self.history.turns.raws) if id(raw) in there)
+
+    def left_out(self, whole: Sequence[Span], noted: NotedTurns) -> tuple[list[DroppedTurn], NotedTurns]:
+        """Return the turns that are newly dropped or shortened, and all such turns that are logged, with them.
+
+        Args:
+            whole: the ranges of positions whose messages are sent as they are.
+            noted: the turns that are logged.
+        """
+        turns = self.history.turns
+        gone = differing([(0, len(turns))], whole)
+        known = [*noted.spans] if noted.generation == turns.generation else []
+        if known:  # The last turn may have grown since.
+            start, stop = known.pop()
+            last = turns.span(turns.turn_of(stop - 1))
+            known += joined([(start, stop if stop == last[1] else last[0])])
+        fresh = differing(joined(sorted([*gone, *known])), known)
+        numbers = {turn for start, stop in fresh for turn in range(turns.turn_of(start), turns.turn_of(stop - 1) + 1)}
+        new = sorted(numbers - {-1})
+        spans = joined(sorted([*known, *map(turns.span, new)]))
+        missing = sum(stop - start for start, stop in gone)
+        return [self._dropped_turn(turns.members(turn)) for turn in new], NotedTurns(turns.generation, spans, missing)
 
     def _dropped_turn(self, members: Sequence[int]) -> DroppedTurn:
         turns = self.history.turns
@@ -196,6 +255,9 @@ class Context:
         same = all(raw is turns.source[at] for raw, at in zip(raws, places, strict=True))
         numbers = [self.numbers.get(at, 0) if same else 0 for at in places]
         return DroppedTurn(handle(written(raws)), raws, numbers if all(numbers) else [])
+
+
+_MESSAGE_CATEGORIES = ("system", "user", "framing", "assistant", "tool results", "summary")
 
 
 def _category(message: Message) -> str:

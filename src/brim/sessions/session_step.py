@@ -13,7 +13,9 @@ from typing import Any
 from brim.errors import InvalidValue, NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
+from brim.history.regret import RemovedResults
 from brim.history.result import Fitted
+from brim.history.turns import Span
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.sessions import compaction
@@ -122,7 +124,7 @@ class SessionStep:
         sent = list(given)
         if cap is not None:
             sent = [bounded(raw, had + i, format, cap, meter) for i, raw in enumerate(given)]
-        if state.taken is None:
+        if state.removed is None:
             state.record_results_removed_before()
         first = len(context.history.turns)
         context.extend(sent)
@@ -185,15 +187,15 @@ class SessionStep:
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.number is not None:
-            self._drop(fitted.messages)
+            self._drop(fitted.last.sent.whole)
         placed = parts.placed(fitted, context, budget)
         cut = self._report_cut(placed, parts, budget, left=left)
         if cut is not None:
-            state.record_removed_results(fitted.messages)
+            state.record_removed_results(fitted.last.sent.whole, fitted.last.sent.changed)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
         used = corrected(placed.used + start, reported)
         state.counts.above = state.counts.above and (cut is None or used >= state.settings.window.warning)
-        categories = state.spent(parts, fitted, placed, used, whole=not left)
+        categories = state.spent(parts, fitted, placed, used)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, used)
         state.last = LastPrompt(placed.used + start, context.units, categories, parts.extra(context)[1])
@@ -232,13 +234,14 @@ class SessionStep:
     def compact(self, compacted: Compacted, trigger: str) -> None:
         """Continue with the result of a compaction."""
         state = self.state
-        self._drop(compacted.messages)
+        whole = state.context.whole(compacted.messages)
+        self._drop(whole)
         said = {one.handle for one in map(said_in, state.context.history.turns.messages) if one is not None}
         index = [text for name, text in compacted.texts.items() if name not in said]
         self.dropped += [("text", {"text": text}) for text in index]
         state.compacted, state.last = compacted, None
         state.counts.compactions += 1
-        state.record_removed_results(compacted.messages)
+        state.record_removed_results(whole, compacted.messages)
         state.show(compacted.messages)
         state.counts.wait = 0
         self.lines.append(("compaction", compaction_entry(state, trigger)))
@@ -257,7 +260,7 @@ class SessionStep:
         if self.number is not None:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
-        state.taken = {}
+        state.removed = RemovedResults()
         state.show(list(messages))
         if trigger == "sub_tick":
             state.counts.sub_ticks += 1
@@ -305,9 +308,9 @@ class SessionStep:
         else:
             self.lines.append(("compaction", compaction_entry(self.state, ANOTHER_MODEL)))
 
-    def _drop(self, sent: Sequence[Any]) -> None:
-        """Record the turns that are not sent unchanged."""
-        turns, self.state.noted = self.state.context.left_out(sent, self.state.noted)
+    def _drop(self, whole: Sequence[Span]) -> None:
+        """Record the turns that are not sent unchanged; the messages in some ranges of positions are."""
+        turns, self.state.noted = self.state.context.left_out(whole, self.state.noted)
         self.dropped += dropped_lines(turns)
 
     def _record_saved(self, saved: int, fitted: Fitted, *, moved: bool) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from brim.errors import InvalidType
 from brim.history.compact.plan import Compacted, CompactionPlan, plan
 from brim.history.prompt import sent_messages
-from brim.history.regret import answered_calls, shown_results
+from brim.history.regret import RemovedResults, answered_calls
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
+from brim.history.turns import Span
 from brim.meter import DEFAULT, BaseMeter, meter_for, name_of
 from brim.meter.window import Window
 from brim.sessions.context import Context, NotedTurns
@@ -114,8 +115,8 @@ class SessionState:
     """The cut as logged; only changes are written."""
     noted: NotedTurns = field(default_factory=NotedTurns)
     """The turns that are logged as dropped."""
-    taken: Mapping[str, int] | None = None
-    """The calls whose results a cut has removed, with the number of the cut; `None` until it is needed."""
+    removed: RemovedResults | None = None
+    """The calls whose results cuts have removed; `None` until it is needed."""
 
     @classmethod
     def new(
@@ -185,28 +186,33 @@ class SessionState:
             return self.context.units
         return corrected(max(0, self.last.counted + self.context.units - self.last.units), self.reported)
 
-    def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, used: int, *, whole: bool) -> dict[str, int]:
+    def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, used: int) -> dict[str, int]:
         """Return the tokens of a prompt by category; they add up to its corrected size `used`."""
         context = self.context
         beside, _ = parts.extra(context)
-        sums = context.categories(None if whole else fitted.messages)
+        sums = context.categories(fitted.last.sent)
         for name in ("system", "tools", "fields"):
             sums[name] = sums.get(name, 0) + beside.get(name, 0)
         sums["memory"] = placed.used - fitted.used
         return shares(sums, placed.used, used)
 
-    def record_removed_results(self, sent: Sequence[Any]) -> None:
-        """Record which results the newest cut removed, to notice calls that request one again."""
-        shown, taken = shown_results(self.context.history.turns, sent)
-        known = {key: cut for key, cut in (self.taken or {}).items() if key not in shown}
-        self.taken = known | {key: known.get(key, self.counts.compactions) for key in taken}
+    def record_removed_results(self, whole: Sequence[Span], changed: Iterable[Any]) -> None:
+        """Record which results the newest cut removed, to notice calls that request one again.
+
+        Args:
+            whole: the ranges of positions whose messages the prompt sends as they are.
+            changed: its other messages.
+        """
+        before = self.removed or RemovedResults()
+        self.removed = self.context.results.removed(before, whole, changed, self.counts.compactions)
 
     def record_results_removed_before(self) -> None:
         """Record which results the cut of a reopened session removed."""
         turns, held = self.context.history.turns, self.last_fit.held
-        self.taken = {}
+        self.removed = RemovedResults()
         if held is not None and held.budget and held.length <= len(turns):
-            self.record_removed_results(sent_messages(turns, held.kept, held.edits, held.note, held.length).messages)
+            sent = sent_messages(turns, held.kept, held.edits, held.note, held.length)
+            self.record_removed_results(sent.whole, sent.changed)
 
     def charge(self, first: int) -> list[dict[str, Any]]:
         """Count new calls that repeat one whose result was removed, and return the fields of their events.
@@ -214,21 +220,22 @@ class SessionState:
         Recalling a dropped text is charged to the newest cut.
         """
         charged: list[dict[str, Any]] = []
-        if not self.counts.compactions or self.taken is None:
+        if not self.counts.compactions or self.removed is None:
             return charged
         for call in answered_calls(self.context.history.turns, first):
-            cut = self.counts.compactions if call.name == RECALL else self.taken.get(call.key)
+            cut = self.counts.compactions if call.name == RECALL else self.removed.cuts.get(call.key)
             if cut is not None:
                 self.counts.charge(cut, call.units)
-                self.taken = {key: each for key, each in self.taken.items() if key != call.key}
+                self.removed = self.removed.without(call.key)
                 charged.append({"cut": cut, "call": call.name, "regret_tokens": call.units})
         return charged
 
     def status(self, session: str) -> Status:
         """Return how full its context is."""
         counts, settings, last = self.counts, self.settings, self.last
-        categories = self.context.categories()
-        if last is not None:
+        if last is None:
+            categories = self.context.categories(self.context.all)
+        else:
             categories = shares(last.categories, sum(last.categories.values()), corrected(last.counted, self.reported))
             if more := self.used() - sum(categories.values()):
                 categories["new"] = more

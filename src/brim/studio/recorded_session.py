@@ -204,7 +204,7 @@ class RecordedSession:
 def size_in(context: Context, scale: BaseMeter, raw: Any) -> tuple[int, str]:
     """Return the tokens and the category of a message; one that cannot be read counts as its text."""
     try:
-        sums = context.categories([raw])
+        sums = context.sizes(raw)
     except BrimError:
         return scale.count(json.dumps(raw, ensure_ascii=False)), "other"
     return sum(sums.values()), max(sums, key=lambda name: sums[name]) if sums else "framing"

@@ -17,7 +17,7 @@ from itertools import groupby
 from brim.amounts import units
 from brim.history.compact.lines import TASKS, Line, Said, once, read_text
 from brim.history.names import names_in
-from brim.history.worth import NAME, NameUse, rate
+from brim.history.worth import NameUse, rate
 from brim.meter import DEFAULT
 from brim.meter import meter as meter_named
 from brim.meter.base import BaseMeter
@@ -25,6 +25,10 @@ from brim.meter.words import terms
 from brim.redaction import redact
 from brim.wire.message import spoken
 
+_NAME = 80.0
+"""Worth of a name that the next message needs, beside words that count by how rare they are. At 120, a hand-over of 500
+tokens has 61 of 80 points of an agent, not 69; at 60, a summary of 500 tokens has a third fewer of the names.
+"""
 _QUARTER = 800
 """Characters of one side after which its next line is worth a quarter. Without this, an agent has no word among 4,000
 tokens of talk, and a long task fills a hand-over; with half or double, the figures in docs/design/compaction.md stay
@@ -176,7 +180,7 @@ def ranked(lines: Sequence[Line], sizes: Sequence[int]) -> list[int]:
     told, shown, order = Counter[str](), set[str](), list[int]()
 
     def worth(at: int) -> float:
-        return (said[at] + NAME * sum(chances[name] for name in names[at] if name not in shown)) / sizes[at]
+        return (said[at] + _NAME * sum(chances[name] for name in names[at] if name not in shown)) / sizes[at]
 
     sides: dict[str, list[tuple[float, int]]] = {}
     for at, line in enumerate(lines):
@@ -207,10 +211,10 @@ def _chances(lines: Sequence[Line]) -> dict[str, float]:
     uses, now, before = dict[str, NameUse](), -1, None
     for line in lines:
         now, before = now + (line.at != before), line.at
-        for text, role in ((line.text, line.role), (line.outcome, "tool")):
-            for name, _ in names_in(text):
-                use = uses.setdefault(name, NameUse(name, now))
-                use.add(now, own=role == "assistant", result=role == "tool")
+        for text, own in ((line.text, line.role == "assistant"), (line.outcome, False)):
+            names = dict.fromkeys(name for name, _ in names_in(text))
+            for name in names:
+                uses.setdefault(name, NameUse(now)).add((now, 0, 0), 1, len(names), own=own, task=False)
     return {name: use.chance(now + 1) for name, use in uses.items()}
 
 

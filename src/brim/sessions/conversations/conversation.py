@@ -283,7 +283,7 @@ class Conversation:
         places, new = self._places if added.had else {}, {id(raw): at for at, raw in enumerate(added.new)}
         found = [places.get(key) if (at := new.get(key)) is None else added.had + at for key in map(id, sent)]
         given, pairs = made.input.messages, zip(sent, found, strict=True)
-        made.places, made.changed = found, found != list(range(len(given)))
+        made.places, made.changed = found, len(found) != len(given) or found != [*range(len(given))]
         if made.input.changes:
             own = (raw if at is None or raw == given[at] else jsonable(given[at]) for raw, at in pairs)
             made.messages = [bare(raw) if at is None else raw for raw, at in zip(own, found, strict=True)]
