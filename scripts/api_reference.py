@@ -109,7 +109,7 @@ def _class(name: str, node: ast.ClassDef) -> Iterator[str]:
     if made is not None and ast.get_docstring(made):
         yield from _told(ast.get_docstring(made))
     yield from _table(node)
-    for method in _methods(node):
+    for method in _methods(node, getattr(brim, name)):
         marks = [ast.unparse(mark) for mark in method.decorator_list]
         [first, *more] = _paragraphs(ast.get_docstring(method) or "") or [""]
         held = any("property" in mark for mark in marks)
@@ -157,11 +157,14 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
         yield f"| `{_cell(name + shown)}` | {_cell(' '.join(str(told).split()))} |"
 
 
-def _methods(node: ast.ClassDef) -> Iterator[_Definition]:
-    """Yield the public methods of a class; if it has a `__dir__`, only those that it lists."""
+def _methods(node: ast.ClassDef, made: type) -> Iterator[_Definition]:
+    """Yield the public methods of a class; if it has a `__dir__`, only those that it lists, and inherited ones too."""
     listing = next((each for each in node.body if isinstance(each, _Definition) and each.name == "__dir__"), None)
     listed = listing and {each.value for each in ast.walk(listing) if isinstance(each, ast.Constant)}
-    for each in node.body:
+    bases = map(_node, made.__mro__[1:-1]) if listed else ()
+    own = {each.name for each in node.body if isinstance(each, _Definition)}
+    inherited = (each for base in bases for each in base.body if getattr(each, "name", None) not in own)
+    for each in (*node.body, *inherited):
         if isinstance(each, _Definition) and not each.name.startswith("_") and (not listed or each.name in listed):
             marks = [ast.unparse(mark) for mark in each.decorator_list]
             if not any("setter" in mark or "overload" in mark for mark in marks):

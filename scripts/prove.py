@@ -28,6 +28,8 @@ import items_traffic
 import joint_requests
 import outages
 import promise
+import reported_traffic
+import shared_beginnings
 import traffic
 
 _BLOCK = 500
@@ -70,6 +72,9 @@ PROOFS: dict[str, tuple[Callable[[int], str], int]] = {
     "requests": (lambda seed: joint_requests.check(joint_requests.Case.of(seed, traffic.ALL_FORMATS)), 50_000),
     "texts anywhere in requests": (counted_requests.check, 20_000),
     "outages": (_outage, 4_000),
+    "conversations with reported usage": (reported_traffic.check, 800),
+    "users with equal beginnings": (shared_beginnings.check, 5_000),
+    "programs of 20 conversations that go on": (shared_beginnings.check_going_on, 100),
     "growing histories of Gemini and Bedrock": (lambda seed: traffic.check_stable(seed, traffic.NEW_FORMATS), 10_000),
 }
 """What is proved, by name: the check of one seed, and how many seeds by default."""

@@ -88,7 +88,7 @@ CLAIMS = {
     "By default, nothing is summarised": no_summary,
     "none (the default)": no_summary,
     "by default the model's window from the catalogue": own_window,
-    "by default the name that the framework has for it, or else it is recognised by its first messages": recognised,
+    "by default the name that the framework has for it, or else it is recognised [by its messages](../sessions.md#whose-conversation-it-is)": recognised,
     "or an open store; by default memory": lambda: (
         argument(FittedCalls, "conversations") is None and argument(brim.Conversations, "store") is None
     ),

@@ -112,9 +112,9 @@ def admitted(path="/v1/chat/completions", query="", keys=(), **headers):
     return admit(scope, Access("127.0.0.1"), Secrets(dict(keys)))
 
 
-def parsed(route, raw, path="/v1/x"):
+def parsed(route, raw, path="/v1/x", **headers):
     """Return the request of a body."""
-    return parse(admitted(path), route, raw)
+    return parse(admitted(path, **headers), route, raw)
 
 
 def metric(app, name, **labels):

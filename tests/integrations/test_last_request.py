@@ -148,5 +148,5 @@ def test_an_estimate_is_corrected_by_one_number_that_it_tells(upstream):
         corrected += bool(watched.client.brim.last.correction)
         if loop.take(answer) is not None:
             break
-    assert corrected > CALLS // 2
+    assert corrected > CALLS // 3  # Not before four reports agree, nor where a cut leaves little of the last prompt.
     assert counted == [True] * (CALLS + 1)

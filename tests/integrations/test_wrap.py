@@ -18,7 +18,7 @@ from brim.cli import main
 from brim.errors import DoesNotFit, InvalidType
 from brim.integrations.calls import ClientCall
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.beginning import bare
+from brim.sessions.conversations.identity import bare
 from properties import examples
 
 WINDOW, CALLS, ANSWER = 3_000, 20, 100

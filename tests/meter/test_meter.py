@@ -1,5 +1,7 @@
 """Meters by name."""
 
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -146,3 +148,19 @@ def test_only_a_text_is_counted_and_cut(name, text):
     for call in (made.count, partial(made.head, limit=5), partial(made.tail, limit=5)):
         with pytest.raises(brim.InvalidType, match="text must be a str"):
             call(text)
+
+
+def test_without_a_model_and_a_meter_the_count_is_an_estimate_and_a_warning_says_so_once():
+    """ "No model and no meter counts with o200k and says exact." """
+    code = (
+        "import logging, brim; logging.basicConfig()\n"
+        "hello = [{'role': 'user', 'content': 'Hello.'}]\n"
+        "session = brim.Session(500); session.add(hello)\n"
+        "made = [brim.fit([brim.Section('a', 'b')], budget=50), brim.fit_messages(hello, 50), session.prompt(),"
+        " brim.fit_request(messages=hello, budget=50)]\n"
+        "print(*(each.receipt.exact for each in made), session.status().exact, *{each.receipt.meter for each in made})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"] * 5 + ["o200k_base"]
+    assert done.stderr.count("no model and no meter") == 1
+    assert brim.fit([brim.Section("a", "b")], budget=50, meter="o200k_base").receipt.exact

@@ -386,3 +386,15 @@ def test_a_conversation_gives_a_notice_at_its_first_cut_and_with_each_summary(op
             given += step(len(given))
             cut = max(cut, conversations.request(given).cut)
         assert told == [NOTICE] * notices * conversation
+
+
+def test_a_window_of_50_is_a_budget_of_50_even_if_only_the_estimate_fits():
+    """ "`window=50` is reported as a budget of 80." """
+    rules = {"role": "system", "content": "hello world what " * 14}
+    request = Conversations(50).request([rules, {"role": "user", "content": "hi"}])
+    assert (request.room.target, request.session.status().budget) == (50, 50)
+    assert 0 < request.used <= 50
+    told = request.receipt.history["correction"]
+    assert told.startswith(
+        f"a budget of 50 is {request.receipt.budget} by brim's count: what must stay fits by the estimate"
+    )

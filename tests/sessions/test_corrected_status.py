@@ -42,7 +42,7 @@ def test_a_session_stays_within_the_window_of_a_provider_that_counts_more():
         if i and not fitted.receipt.losses:
             assert estimate == fitted.used
         if i > 5:  # Before, a prompt is several times the reported one.
-            assert fitted.used == pytest.approx(sizes[-1], rel=0.05)
+            assert sizes[-1] * 0.95 <= fitted.used <= sizes[-1] * 1.08  # After a cut, all the excess may be left.
             assert not status.exact
         session.record_usage(input_tokens=sizes[-1])
         session.add(answer)

@@ -8,7 +8,7 @@ import pytest
 
 from brim import meter, open_store
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.conversation import ConversationKey, beginnings
+from brim.sessions.conversations.identity import ConversationKey, beginnings
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
 from brim.sessions.learning.windows import WindowLimits

@@ -59,15 +59,17 @@ def test_conversations_that_begin_alike_are_told_apart_by_what_follows():
         assert known.request(copy.deepcopy(history), **MODEL).conversation == name
 
 
-def test_one_that_began_anew_is_found_by_how_it_begins_now():
+def test_one_that_the_caller_names_is_continued_by_its_name_alone():
     known, first, then = Conversations(8_000), opening(1), opening(2)
     for history in (first, then):
         answered(history)
         answered(history)
-        known.request(list(history), session="mine", **MODEL)
+        assert known.request(list(history), session="mine", **MODEL).conversation == "mine"
+    for history in (first, then):
+        answered(history)
+        assert known.request(list(history), **MODEL).conversation != "mine"
     answered(then)
-    assert known.request(list(then), **MODEL).conversation == "mine"
-    assert known.request(list(first), **MODEL).conversation != "mine"
+    assert known.request(list(then), session="mine", **MODEL).conversation == "mine"
 
 
 def test_one_that_left_memory_is_not_taken_over_by_another_that_begins_as_it_does():

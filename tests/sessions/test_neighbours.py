@@ -1,5 +1,7 @@
 """What a client teaches a program, and what it cannot. `tests/hostile/test_neighbours.py` has pairs of clients over HTTP."""
 
+from dataclasses import replace
+
 import pytest
 
 from brim.sessions.conversations import Conversations
@@ -27,8 +29,8 @@ def refused(message, *, model="mystery-1", turns=40, **more):
     request = RequestInput(messages=history(turns), model=model, format="openai", **more)
     plan = engine.plan(request)
     made = engine.fit(request, plan)
-    made.before = made.before or count_request(request, plan.scale).tokens
-    engine.refused(made, is_overflow({"error": {"message": message}}), plan)
+    made = replace(made, before=made.before or count_request(request, plan.scale).tokens)
+    engine.refused(made, is_overflow({"error": {"message": message}}))
     return engine.windows.learned(plan.scope)
 
 
@@ -68,5 +70,5 @@ def test_what_the_program_sets_is_lowered_by_half_at_most():
     request = RequestInput(messages=history(60), model="gpt-4o")
     plan = engine.plan(request, WindowLimits(size=50_000))
     made = engine.fit(request, plan)
-    engine.refused(made, is_overflow("maximum context length is 1025 tokens"), plan)
+    engine.refused(made, is_overflow("maximum context length is 1025 tokens"))
     assert engine.plan(request, WindowLimits(size=50_000)).room.window == 25_000

@@ -1,6 +1,7 @@
 """How many tokens a model takes: what is set, what refusals, servers and the catalogue state, and what holds longest."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -172,3 +173,12 @@ def fetched(answers):
         return answers[path]
 
     return fetch
+
+
+def test_a_clock_that_goes_back_does_not_hold_a_learned_window():
+    """A clock that went back 24 hours held a window of an hour for 25."""
+    windows, scope = Windows(), LearningScope("a-model")
+    windows.refused(scope, Overflow(reason="too long", limit=4_000), 9_000, None)
+    learned = windows.learned(scope)
+    assert learned is not None
+    assert learned.at <= time.monotonic()

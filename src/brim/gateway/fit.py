@@ -16,7 +16,8 @@ from brim.gateway.settings import GatewaySettings, RequestRule
 from brim.meter.catalogue import fold, spellings
 from brim.meter.window import answer_room
 from brim.sessions.conversations import Conversations
-from brim.sessions.conversations.request import FittedRequest, RequestPlan
+from brim.sessions.conversations.plan import RequestPlan
+from brim.sessions.conversations.request import FittedRequest
 from brim.sessions.learning.meters import count_request
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.usage import ReportedUsage, reported
@@ -152,8 +153,8 @@ def passed(parsed: Parsed, policy: str, why: str) -> FittedBody:
     return FittedBody(parsed=parsed, body=parsed.body, policy=policy, passed=why)
 
 
-def fit(planned: Planned, engine: Conversations, most: int | None = None) -> FittedBody:
-    """Return what to send; after a rejection, `most` is the maximum number of tokens.
+def fit(planned: Planned, engine: Conversations) -> FittedBody:
+    """Return what to send.
 
     Raises:
         HttpProblem: the parts that must stay are too long, or the policy refuses long requests.
@@ -162,16 +163,16 @@ def fit(planned: Planned, engine: Conversations, most: int | None = None) -> Fit
     name = conversation_name(parsed.admitted.first, parsed.values, ".".join(planned.given.owner), parsed.keys)
     plan = planned.engine if cuts else replace(planned.engine, room=None)
     try:
-        made = engine.fit(planned.given, plan, name=name, most=most)
+        made = engine.fit(replace(planned.given, name=name), plan)
     except DoesNotFit as error:
         raise too_long(planned, error.needed, error.available, error.parts) from error
     if made.before is None:
         size = count_request(planned.given, planned.engine.scale)
-        made.before, made.exact = size.tokens, size.exact
+        made = replace(made, before=size.tokens, exact=size.exact)
     if not cuts:
-        made.room = room
-    if planned.policy == REFUSE and room is not None and made.before > room.fits:
-        raise too_long(planned, made.before, room.fits)
+        made = replace(made, room=room)
+    if planned.policy == REFUSE and room is not None and (made.before or 0) > room.fits:
+        raise too_long(planned, made.before or 0, room.fits)
     return written(planned, made)
 
 
@@ -277,7 +278,7 @@ def learn_refusal(engine: Conversations, fitted: FittedBody, found: Overflow) ->
         return None
     scope = planned.engine.scope
     before = engine.windows.learned(scope)
-    engine.refused(request, found, planned.engine)
+    engine.refused(request, found)
     after = engine.windows.learned(scope)
     size = after.size if after is not None else None
     return None if before is not None and before.size == size else size
@@ -288,10 +289,11 @@ def smaller(engine: Conversations, refused: FittedBody, found: Overflow) -> Fitt
     planned, request = refused.planned, refused.request
     if planned is None or request is None or not refused.shrinks:
         return None
-    most = planned.engine.ceiling(request, found)
+    most = request.ceiling(found)
     again = plan(refused.parsed, planned.settings, engine, planned.given.owner)
     try:
-        return fit(again, engine, most)
+        retried = replace(again.engine, most=most, retried=True, refused_in=request.conversation)
+        return fit(replace(again, engine=retried), engine)
     except HttpProblem:
         return None
 

@@ -217,7 +217,7 @@ class Fitting:
             return cut
         low = int(self.budget * self._low(self.stable)) - (self.budget - self.room)
         cut = self._extended(cut, low) or self._chosen(low)
-        return replace(cut, seen=len(self.turns), budget=self.budget)
+        return replace(cut, seen=len(self.turns), budget=self._own_budget)
 
     def whole(self) -> HistoryCut:
         """Return the whole history, without calls that have no result."""
@@ -324,7 +324,13 @@ class Fitting:
 
     def _has_outgrown(self, cut: HistoryCut, held: HeldCut) -> bool:
         """Return whether the budget has grown so much that the cut of the last fit leaves out too much."""
-        return held.budget * _OUTGROWN < self.budget and bool(self.left_out(cut) or self.sent(cut))
+        return held.budget * _OUTGROWN < self._own_budget and bool(self.left_out(cut) or self.sent(cut))
+
+    @property
+    def _own_budget(self) -> int:
+        """The budget without what a meter's count adds to it or takes from it."""
+        own = None if self.stable is None else self.stable.budget
+        return self.budget if own is None else own
 
     def _shortens_pin(self, held: HeldCut) -> bool:
         """Return whether the cut of the last fit shortens a message that was pinned since."""

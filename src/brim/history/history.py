@@ -15,6 +15,7 @@ from brim.history.prompt import shared_messages
 from brim.history.reading import Reading
 from brim.history.receipt import HistoryRecord
 from brim.history.result import Fitted
+from brim.history.shared import shared_units
 from brim.history.stable import LastFit, Stable, stable_mode
 from brim.history.tools import OfferedTools
 from brim.history.turns import Turns
@@ -247,10 +248,12 @@ class History:
         if used > fit.budget:
             raise BrimError(f"a bug in brim: {used:,} tokens for a budget of {fit.budget:,}; please report it")
         shown: Sequence[Any] = ()
+        shared = last.same_parts(before, fit.fitting.extra)
         if last.before is not None:
             shown = last.sent.messages if last.before == before else ()
         elif stable is not None:
             shown = fit.last_prompt().messages
+            shared = sum(fit.fitting.extra.values()) if shown else 0
         messages, extra = [*sent.messages], fit.fitting.extra
         same = shared_messages(shown, messages)
         prefix = sum(extra.values()) - extra["reply"] + sum(sent.units[:same]) if shown else 0
@@ -270,8 +273,17 @@ class History:
         settled = same if fit.fitting.last is None else min(fit.fitting.last.settled, same)
         if stable is not None:
             stable = replace(stable, held=fit.held(same if fit.cut.seen == len(turns) else settled))
-        passed = LastFit(stable, before, sent._replace(messages=messages))
-        return Fitted(sent.messages, used, fit.budget, passed, record.receipt, stable_prefix=prefix, settled=settled)
+        shared += shared_units(last.sent.messages or shown, sent, fit.sent, turns)
+        return Fitted(
+            messages=sent.messages,
+            used=used,
+            budget=fit.budget,
+            last=LastFit(stable, before, sent._replace(messages=messages), extra),
+            _write=record.receipt,
+            stable_prefix=prefix,
+            settled=settled,
+            shared=shared,
+        )
 
 
 def system_message(system: Any, wire: Wire) -> Message | None:

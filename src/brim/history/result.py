@@ -28,6 +28,8 @@ class Fitted:
     """Tokens at the start of the prompt that it shares with the last one."""
     settled: int = 0
     """Messages at the start that are those of the last prompt, and that the cut before left as they were."""
+    shared: int = 0
+    """Tokens anywhere in the prompt that it shares with the last one."""
 
     @property
     def stable(self) -> Stable | None:
@@ -61,7 +63,7 @@ class Fitted:
     def __reduce__(self) -> tuple[Any, ...]:
         # The receipt takes the place of the history that it would be written from.
         values = self.messages, self.used, self.budget, LastFit(self.stable)
-        return _restored, (values, self.receipt, self.stable_prefix, self.settled)
+        return _restored, (values, self.receipt, self.stable_prefix, self.settled, self.shared)
 
     @property
     def text(self) -> str:
@@ -69,5 +71,5 @@ class Fitted:
         return transcript(self.messages)
 
 
-def _restored(values: tuple[list[Any], int, int, LastFit], receipt: Receipt, prefix: int, settled: int = 0) -> Fitted:
-    return Fitted(*values, lambda: receipt, receipt, prefix, settled)
+def _restored(values: tuple[list[Any], int, int, LastFit], receipt: Receipt, *shared: int) -> Fitted:
+    return Fitted(*values, lambda: receipt, receipt, *shared)

@@ -65,6 +65,8 @@ class Stable:
     low: float = 0.8
     """The share of the budget to which a cut shortens, more if what always stays takes most of it."""
     held: HeldCut | None = None
+    budget: int | None = None
+    """The budget by the provider's count, if that is not the meter's; a kept cut is made anew when it has grown."""
 
     def __post_init__(self) -> None:
         for name in ("high", "low"):
@@ -83,6 +85,8 @@ class LastFit(NamedTuple):
     """What came before its messages; `None` if only the cut is known, as in a reopened session."""
     sent: SentMessages = SentMessages([], [])
     """Its messages."""
+    extra: Mapping[str, int] = {}
+    """The tokens of what came before them, by name."""
     regret: Mapping[str, Any] | None = None
     """Repeated calls because of cuts, for the receipt; `None` if there are none."""
     correction: str = ""
@@ -92,6 +96,11 @@ class LastFit(NamedTuple):
     def held(self) -> HeldCut | None:
         """The kept cut; `None` if there is none."""
         return None if self.stable is None else self.stable.held
+
+    def same_parts(self, before: Mapping[str, Any], extra: Mapping[str, int]) -> int:
+        """Return the tokens of the parts before the messages that are those of the last prompt."""
+        same = (name for name in extra if (self.before or {}).get(name) == before.get(name))
+        return sum(extra[name] for name in same if self.extra.get(name) == extra[name])
 
 
 def stable_mode(value: bool | Stable | None) -> Stable | None:

@@ -154,7 +154,7 @@ class FittedCalls:
         Args:
             window: the window of the model; by default that of the settings or the catalogue.
             session: the name of the conversation, if there is only one; by default the name that the framework has for
-                it, or else it is recognised by its first messages.
+                it, or else it is recognised by its messages.
             conversations: conversations to share.
             settings: more arguments of `Conversations`: `store`, `summarise`, `on_notice`, ...
         """
@@ -286,7 +286,7 @@ class ClientCall(FittedCall):
             values: the fields of the body.
             format: the format of the messages.
             conversations: the conversations of the program.
-            session: the name of the conversation; by default it is recognised by its first messages.
+            session: the name of the conversation; by default it is recognised by its messages.
 
         Raises:
             DoesNotFit: the required messages exceed the budget.
@@ -322,7 +322,7 @@ class ClientCall(FittedCall):
             messages,
             model=with_long_window(model, str(values.get("betas"))) if isinstance(model, str) else None,
             tools=[*map(plain, _listed(value_at(values, chosen.tools_at))), *functions] or None,
-            system=jsonable(_given(system)),
+            system=jsonable(value_given(system)),
             fields=_other({key: values[key] for key in values if self.sent is None or key in self.sent}, chosen),
             format=format,
             answer=max(self._limits.values(), default=None),
@@ -351,7 +351,7 @@ class ClientCall(FittedCall):
         return {**values, self._list: self.messages}
 
 
-def _given(value: Any) -> Any:
+def value_given(value: Any) -> Any:
     """Return a value, or `None` for the object with which a client marks an omitted field."""
     return None if type(value).__name__ in ("NotGiven", "Omit") else value
 
@@ -363,9 +363,9 @@ def _other(values: Mapping[str, Any], format: Wire) -> dict[str, Any]:
 
 
 def _field(values: Mapping[str, Any], key: str) -> Any:
-    return _given(values.get(key))
+    return value_given(values.get(key))
 
 
 def _listed(value: Any) -> list[Any]:
-    value = _given(value)
+    value = value_given(value)
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else []

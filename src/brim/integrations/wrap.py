@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from brim.errors import InvalidType
 from brim.integrations import bedrock, google_genai
-from brim.integrations.calls import ClientCall, arun, configured, run
+from brim.integrations.calls import ClientCall, arun, configured, run, value_given
 from brim.meter.window import Window
 from brim.sessions.conversations import Conversations
+from brim.sessions.conversations.identity import NAME_HEADER
 from brim.sessions.learning.usage import usage_in
 from brim.sessions.settings import ConversationOptions, check_options
 from brim.store import Store
@@ -55,6 +56,7 @@ class WrapOptions(ConversationOptions, total=False):
 
     store: Store | str | None
     session: str | None
+    conversations: Conversations | None
 
 
 Client = TypeVar("Client")
@@ -88,6 +90,7 @@ def wrap(
     *,
     store: Store | str | None = None,
     session: str | None = None,
+    conversations: Conversations | None = None,
     **settings: Unpack[ConversationOptions],
 ) -> Any:
     """Return a client of the same class whose requests fit; it shares the connections of the original.
@@ -102,8 +105,10 @@ def wrap(
             or the window of each model.
         store: a store for the sessions, or its URL; by default the `store.url` of the settings, or memory. With a
             store, the next process continues a conversation whose messages its request begins with.
-        session: the name of the conversation, for a client with only one; by default, each request continues the
-            conversation whose messages it begins with.
+        session: the name of the conversation, for a client with only one. A call names its own with
+            `extra_headers={"x-brim-session-id": name}`, which is not sent. Without a name, a request continues the
+            conversation whose messages it contains, and recalls only what it contains.
+        conversations: conversations to share with other clients, instead of the settings and the store.
         settings: more arguments of `brim.Conversations` and `Session`: `model`, `meter`, `summarise`, `on_notice`,
             `keep_turns`, ...
 
@@ -118,10 +123,10 @@ def wrap(
         expected = "an openai, anthropic, google-genai or boto3 bedrock-runtime client"
         raise InvalidType("client", client, expected)
     check_options(settings, ConversationOptions)
-    conversations = configured(window, store=store, **settings)
+    shared = conversations if conversations is not None else configured(window, store=store, **settings)
     if others:
-        return others[0].wrapped(client, conversations, session)
-    wrapper = _Wrapper(conversations, session)
+        return others[0].wrapped(client, shared, session)
+    wrapper = _Wrapper(shared, session)
     copied = client.copy
     return wrapper.attach(getattr(copied, "plain", copied)())
 
@@ -233,7 +238,9 @@ class _Wrapper:
         format = _format(options)
         if format is None:
             return None
-        return _WatchedCall.of(_body(options), format, self._conversations, self._session)
+        headers = value_given(options.headers) or {}
+        named = next((value for name, value in headers.items() if name.lower() == NAME_HEADER), None)
+        return _WatchedCall.of(_body(options), format, self._conversations, named or self._session)
 
 
 def _format(options: Any) -> Format | None:
@@ -255,4 +262,6 @@ def _with_fields(options: Any, call: _WatchedCall) -> Any:
     """Return the options of a request with the fitted fields."""
     changed = copy(options)
     changed.json_data, changed.extra_json = call.fields, None
+    if value_given(changed.headers):
+        changed.headers = {name: value for name, value in changed.headers.items() if name.lower() != NAME_HEADER}
     return changed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from brim.errors import InvalidType, UnknownName
-from brim.meter.adapters import CallerMeter, TunedMeter, UpperBound
+from brim.meter.adapters import AssumedMeter, CallerMeter, TunedMeter, UpperBound
 from brim.meter.base import BaseMeter, Meter
 from brim.meter.estimate import FAMILIES, OTHER, Estimate
 from brim.meter.units import UNITS
@@ -45,7 +45,8 @@ def meter(name: str | Meter | Callable[[str], int]) -> BaseMeter:
 def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | None) -> BaseMeter:
     """Return the meter for a fit: `given`, or the model's meter. If that estimates, it counts upper bounds.
 
-    The meter `other` is meant for unknown models, so it counts upper bounds too.
+    Without both, the count of the default vocabulary is an estimate, which is logged once. The meter `other` is meant
+    for unknown models, so it counts upper bounds too.
 
     Raises:
         UnknownName: no such model, vocabulary or unit.
@@ -55,8 +56,19 @@ def meter_for(given: str | Meter | Callable[[str], int] | None, model: str | Non
         raise InvalidType("model", model, "omitted if a meter is set")
     if given is not None and given != OTHER:
         return meter(given)
-    chosen = meter(given or DEFAULT) if model is None else _of_model(model) or meter(model)
+    if given is None and model is None:
+        assumed = _assumed()
+        assumed.warn()
+        return assumed
+    chosen = meter(OTHER) if model is None else _of_model(model) or meter(model)
     return chosen if chosen.exact else upper_bound(chosen)
+
+
+@cache
+def _assumed() -> AssumedMeter:
+    made = AssumedMeter(meter(DEFAULT))
+    made.source = (meter_for, (None, None))
+    return made
 
 
 def name_of(given: object) -> str | None:
@@ -67,7 +79,7 @@ def name_of(given: object) -> str | None:
         return None
     if given.model is not None and _of_model(given.model) is given:
         return given.model
-    return given.name if _built_in(given.name) is given else None
+    return given.name if _built_in(given.name) is given or isinstance(given, AssumedMeter) else None
 
 
 @cache

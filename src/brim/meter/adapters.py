@@ -58,7 +58,7 @@ class CallerMeter(BaseMeter):
 class TunedMeter(BaseMeter):
     """The meter of one model: texts are counted by a meter that models share, requests by the model's rules."""
 
-    def __init__(self, inner: BaseMeter, model: str) -> None:
+    def __init__(self, inner: BaseMeter, model: str | None) -> None:
         self.model = model
         self.unit = inner.unit
         self.memo = inner.memo
@@ -80,6 +80,29 @@ class TunedMeter(BaseMeter):
     def measure(self, text: str) -> int:
         """Return the count of the shared meter."""
         return self._inner.measure(text)
+
+
+class AssumedMeter(TunedMeter):
+    """The meter of a fit without a model and a meter: its counts are an estimate, whatever the vocabulary."""
+
+    def __init__(self, inner: BaseMeter) -> None:
+        super().__init__(inner, None)
+        self._warned = False
+
+    @property
+    def exact(self) -> bool:
+        """Always false: the model may have another vocabulary."""
+        return False
+
+    def warn(self) -> None:
+        """Log once that the count is an estimate, and what to do."""
+        if not self._warned:
+            self._warned = True
+            logging.getLogger("brim").warning(
+                "no model and no meter: prompts are counted with %s, which is only an estimate for other models. Pass"
+                " model= or meter=.",
+                self.name,
+            )
 
 
 class UpperBound(BaseMeter):
@@ -127,5 +150,5 @@ def exact_count_advice(estimate: int, bound: int, name: str) -> str | None:
     return (
         f"brim keeps prompts within an upper bound, which is {more} % above the estimate. For an exact count,"
         f" {install}pass the path of the model's tokenizer.json as the meter. In a session, reported usage corrects the"
-        " count."
+        " count of what was sent."
     )

@@ -177,11 +177,11 @@ class Context:
         """
         options = Options(pin=[*pin] or None)
         extra, exact = counted
-        shown = {**before, "fields": shown_fields(before["fields"]) or None}
+        seen = read_by_model(before)
 
         def fitted(options: Options) -> Fitted:
             plan = self.history.plan(budget, extra, options, last.stable)
-            return self.history.fitted(plan, shown, last, exact=exact, capture=capture)
+            return self.history.fitted(plan, seen, last, exact=exact, capture=capture)
 
         if not self._pins:
             return fitted(options)
@@ -258,6 +258,11 @@ class Context:
 
 
 _MESSAGE_CATEGORIES = ("system", "user", "framing", "assistant", "tool results", "summary")
+
+
+def read_by_model(before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what comes before the messages, without the fields that the model does not see."""
+    return {**before, "fields": shown_fields(before["fields"]) or None}
 
 
 def _category(message: Message) -> str:

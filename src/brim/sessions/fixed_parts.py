@@ -122,6 +122,7 @@ class FixedParts:
             self._receipt(fitted, units, budget),
             stable_prefix=fitted.stable_prefix,
             settled=fitted.settled,
+            shared=fitted.shared,
         )
 
     def _receipt(self, fitted: Fitted, units: int, budget: int) -> Callable[[], Receipt]:

@@ -1,4 +1,4 @@
-"""The tool by which a model recalls texts that were dropped from its prompt."""
+"""Recalling texts that were dropped from a prompt: by handle, by a search, or by the model with a tool."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from brim.errors import StoreError, UnknownName
 from brim.meter.base import BaseMeter
 from brim.sessions.log.dropped_texts import DroppedTexts
+from brim.sessions.settings import SessionSettings
+from brim.store import SearchHit
 from brim.truncate import shortened
 from brim.wire import wire
 
@@ -42,6 +44,49 @@ def tool(format: str) -> dict[str, Any]:
         return {"toolSpec": {**named, "inputSchema": {"json": schema}}}
     body = {**named, "parameters": schema}
     return {"type": "function", **body} if format == "responses" else {"type": "function", "function": body}
+
+
+class Recall:
+    """Recalls the dropped texts of a session."""
+
+    dropped: DroppedTexts
+    """The texts that were dropped from its prompts."""
+
+    @property
+    def settings(self) -> SessionSettings:
+        """The settings by which it stays within its window."""
+        raise NotImplementedError
+
+    @property
+    def meter(self) -> BaseMeter:
+        """The meter."""
+        raise NotImplementedError
+
+    @property
+    def format(self) -> str:
+        """The format of its messages."""
+        raise NotImplementedError
+
+    def recall(self, handle: str) -> str:
+        """Return a dropped text by its handle, or the start of it; for a turn, a transcript of its messages.
+
+        Raises:
+            UnknownName: no such text was dropped from this session.
+        """
+        return self.dropped.text(handle)
+
+    def search(self, query: str, limit: int = 20) -> list[SearchHit]:
+        """Return the dropped texts that share words with a query, the best first."""
+        return self.dropped.search(query, limit)
+
+    def recall_tool(self, format: str | None = None) -> dict[str, Any]:
+        """Return the definition of the tool by which a model recalls dropped texts."""
+        return tool(format or self.format)
+
+    def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
+        """Return the result of a call of the recall tool, in at most `budget` tokens."""
+        limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
+        return answered(arguments, self.dropped, limit, self.meter)
 
 
 def answered(arguments: object, texts: DroppedTexts, limit: int, meter: BaseMeter) -> str:

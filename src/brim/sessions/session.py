@@ -23,22 +23,22 @@ from brim.history.turns import copied
 from brim.meter import BaseMeter, Meter
 from brim.meter.window import Window
 from brim.observe import Observer
-from brim.sessions import compaction, recall_tool
+from brim.sessions import compaction
 from brim.sessions.compaction import Summariser
 from brim.sessions.fixed_parts import FixedParts, Memory
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage, reported
 from brim.sessions.log import cut_record
 from brim.sessions.log.journal import Journal, Lines
 from brim.sessions.notices import Notifier
 from brim.sessions.process_lock import ProcessLock
+from brim.sessions.recall_tool import Recall
 from brim.sessions.saved_session import SavedSession, read
-from brim.sessions.session_step import SessionStep
+from brim.sessions.session_step import PromptLimit, SessionStep
 from brim.sessions.settings import OpenOptions, SessionOptions, SessionSettings, check_options
 from brim.sessions.state import Counts, SessionState, lines_of
 from brim.sessions.status import Status
 from brim.sessions.store_owner import StoreOwner
-from brim.store import SearchHit, Store, opened_store
+from brim.store import Store, opened_store
 from brim.wire.overflow import Overflow
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class SessionExists(InvalidValue):
     """The store already has a session with this id."""
 
 
-class Session(StoreOwner):
+class Session(Recall, StoreOwner):
     """A conversation that can be stored. A `with` block closes it.
 
     Threads may share it: it makes one change at a time. A forked child opens its own. Every call that reads or writes
@@ -355,8 +355,8 @@ class Session(StoreOwner):
         def change(step: SessionStep) -> Fitted:
             parts = self.parts(system, tools, memory, fields)
             most = step.state.budget if budget is None else min(step.state.budget, budget)
-            fitted = step.prompt(parts, most, capture=self._capture)
-            if (used := corrected(fitted.used, step.state.reported)) != fitted.used:
+            fitted = step.prompt(parts, PromptLimit(most), capture=self._capture)
+            if (used := step.state.bound(fitted.used)) != fitted.used:
                 fitted.used, fitted.budget = used, most
             return fitted
 
@@ -372,7 +372,8 @@ class Session(StoreOwner):
     ) -> int:
         """Return the tokens of the next prompt with its memory, if nothing more is cut."""
         state = self._state
-        return corrected(state.estimate(self.parts(system, tools, memory, fields)), state.reported)
+        parts = self.parts(system, tools, memory, fields)
+        return state.bound(state.estimate(parts), state.same(parts))
 
     def plan_compaction(self, system: Any = None, tools: Tools | None = None) -> CompactionPlan | None:
         """Return the plan of a summary that the caller writes; `None` if a summary would save nothing."""
@@ -450,15 +451,21 @@ class Session(StoreOwner):
         self.make(lambda step: step.learn(told))
         return told
 
-    def measure(self, counted: int, reported: int) -> None:
-        """Correct the following counts by what the provider reported for a prompt; it is logged with the next one."""
+    def measure(self, counted: int, reported: int, *, refused: bool = False) -> None:
+        """Correct the following counts by what the provider reported for the last prompt; the next one logs it.
+
+        Args:
+            counted: its tokens by the meter.
+            reported: its tokens by the provider.
+            refused: whether the provider refused it.
+        """
         with self._lock:
-            self._state.counts.measured = [counted, reported]
+            self._state.learn(counted, reported, refused=refused)
 
     @property
     def measured(self) -> bool:
         """Whether reported usage corrects its counts."""
-        return self._state.reported is not None
+        return self._state.reported is not None and self._state.reported.corrects
 
     def refused(self, overflow: Overflow, *, retried: bool = False) -> int:
         """Record that the last prompt was refused as too long, and return the smaller budget for later prompts."""
@@ -472,27 +479,6 @@ class Session(StoreOwner):
     def notify(self, text: str) -> None:
         """Give the user a notice, by `on_notice` and in `notices`."""
         self._notifier.notify(text)
-
-    def recall(self, handle: str) -> str:
-        """Return a dropped text by its handle, or the start of it; for a turn, a transcript of its messages.
-
-        Raises:
-            UnknownName: no such text was dropped from this session.
-        """
-        return self.dropped.text(handle)
-
-    def search(self, query: str, limit: int = 20) -> list[SearchHit]:
-        """Return the dropped texts that share words with a query, the best first."""
-        return self.dropped.search(query, limit)
-
-    def recall_tool(self, format: str | None = None) -> dict[str, Any]:
-        """Return the definition of the tool by which a model recalls dropped texts."""
-        return recall_tool.tool(format or self.format)
-
-    def answer_recall(self, arguments: Any, budget: int | None = None) -> str:
-        """Return the result of a call of the recall tool, in at most `budget` tokens."""
-        limit = (self.settings.longest_result or self.settings.budget) if budget is None else budget
-        return recall_tool.answered(arguments, self.dropped, limit, self.meter)
 
     def parts(
         self,
@@ -615,7 +601,7 @@ class Session(StoreOwner):
                 record = cut_record.changed(record, entry.body)
         state = self._state = self._state.copy()
         held, lines = cut_record.cut_from(record), lines_of(state.settings)
-        state.last_fit = LastFit(None if lines is None else replace(lines, held=held))
+        state.last_fit, state.last = LastFit(None if lines is None else replace(lines, held=held)), None
         state.logged_cut = held
         if row is not None:
             state.counts = Counts.from_dict(row.meta.get("counts", {}))

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from brim.errors import InvalidValue, NoProgress
 from brim.history.compact.lines import said_in
 from brim.history.compact.plan import Compacted
+from brim.history.prompt import SentMessages
 from brim.history.regret import RemovedResults
 from brim.history.result import Fitted
 from brim.history.turns import Span
 from brim.meter.base import BaseMeter
 from brim.receipts.receipt import handle
 from brim.sessions import compaction
-from brim.sessions.context import DroppedTurn
+from brim.sessions.context import DroppedTurn, read_by_model
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import corrected
 from brim.sessions.learning.usage import ReportedUsage
 from brim.sessions.learning.windows import LEAST_WINDOW
 from brim.sessions.log import cut_record
 from brim.sessions.log.cut_record import folded, storable
-from brim.sessions.log.dropped_texts import Line
+from brim.sessions.log.dropped_texts import FORGOTTEN, Line
 from brim.sessions.settings import SessionSettings
 from brim.sessions.state import LastPrompt, SessionState
 from brim.store.texts import DROPPED, SHOWN, entry_handle
@@ -81,6 +81,38 @@ PROMPT: Mapping[str, Any] = {
 """The usual values in a prompt's entry, which are not written."""
 _GROWTH = 20
 """The history must grow by a twentieth of its room before a summary is tried again."""
+
+
+class PromptLimit(NamedTuple):
+    """How many tokens a prompt may take."""
+
+    budget: int
+    """Tokens as the provider counts them."""
+    start: int = 0
+    """Tokens by which its system messages are longer than those of the session."""
+    replaced: int = 0
+    """Tokens of the session's system messages that others replace."""
+    looseness: float = 1.0
+    """The upper bound divided by the estimate, for a prompt that fits only by the estimate."""
+
+    def counted(self, state: SessionState, shared: int) -> int:
+        """Return the budget by the meter, of the session's own messages and the other parts.
+
+        Args:
+            state: the state of the session.
+            shared: tokens of the prompt that are in the reported one.
+        """
+        return max(0, int(state.counted(self.budget, shared) * self.looseness) - self.start)
+
+    def reason(self, state: SessionState, shared: int) -> str:
+        """Return in words why the budget by the meter differs; empty if it does not."""
+        if self.looseness == 1:
+            return state.reason(self.budget, shared)
+        counted = int(self.budget * self.looseness)
+        return (
+            f"a budget of {self.budget:,} is {counted:,} by brim's count: what must stay fits by the estimate, but not"
+            f" by the upper bound, which is {self.looseness:.2f} times that"
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,67 +174,106 @@ class SessionStep:
         context.numbers |= {had + i: self.number + i for i in range(len(given))}
 
     def prompt(
-        self,
-        parts: FixedParts,
-        budget: int,
-        *,
-        start: int = 0,
-        pin: Sequence[int | str] = (),
-        capture: bool = False,
+        self, parts: FixedParts, limit: PromptLimit, *, pin: Sequence[int | str] = (), capture: bool = False
     ) -> Fitted:
-        """Return the prompt of at most `budget` tokens; its numbers are those of the meter, without the correction.
+        """Return the prompt within its limit; its numbers are those of the meter, without the correction.
 
         Args:
             parts: the parts outside the history.
-            budget: tokens as the provider counts them.
-            start: tokens by which its system messages are longer than those of the session.
+            limit: how many tokens it may take.
             pin: the indexes of messages that stay, and texts in messages that stay.
             capture: whether the receipt's JSON contains the messages.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
         """
-        state, most, reported = self.state, budget, self.state.reported
-        estimate = state.estimate(parts)
-        self.warn(corrected(estimate + start, reported))
-        budget = max(0, (budget if reported is None else reported.budget(budget)) - start)
-        state.last_fit = state.last_fit._replace(correction="" if reported is None else reported.reason(most))
-        if state.counts.ceiling is not None:
-            budget = min(budget, state.counts.ceiling)
+        state = self.state
+        limit = limit._replace(budget=min(limit.budget, state.counts.ceiling or limit.budget))
+        estimate, same = state.estimate(parts), state.same(parts, limit.replaced)
+        self.warn(state.bound(estimate + limit.start, same))
+        budget = limit.counted(state, same)
         line = state.settings.line(budget)
         if self.summarise is not None and line is not None and estimate >= line:
             self._summarise(parts, budget)
-        context = state.context
         state.last_fit = state.last_fit._replace(regret=state.counts.regrets() if state.counts.regret else None)
-        parts = _with_room(parts, state, budget)
-        fitted = context.fit(
-            max(0, budget - parts.room(context)),
-            state.last_fit,
-            before=parts.before,
-            counted=parts.extra(context),
-            capture=capture,
-            pin=[*pin, *state.settings.options["pin"]],
-        )
+        context, most = state.context, limit.budget
+        parts, fitted, placed = self._within(parts, limit, [*pin, *state.settings.options["pin"]], capture=capture)
+        shared = state.shared(fitted.shared - limit.replaced)
         state.last_fit = fitted.last
         whole = context.units + parts.units(context)
         left = fitted.used + parts.room(context) < whole
         if left and self.number is not None:
             self._drop(fitted.last.sent.whole)
-        placed = parts.placed(fitted, context, budget)
-        cut = self._report_cut(placed, parts, budget, left=left)
+        cut = self._report_cut(placed, parts, placed.budget, left=left)
         if cut is not None:
             state.record_removed_results(fitted.last.sent.whole, fitted.last.sent.changed)
         self._record_saved(whole - placed.used, fitted, moved=cut is not None)
-        used = corrected(placed.used + start, reported)
+        last = LastPrompt(placed.used + limit.start, context.units, {}, parts.extra(context)[1])
+        state.follow(last, shared)
+        used = int(state.bound(last.counted) / limit.looseness)
         state.counts.above = state.counts.above and (cut is None or used >= state.settings.window.warning)
         categories = state.spent(parts, fitted, placed, used)
         state.counts.prompts += 1
         state.counts.peak = max(state.counts.peak, used)
-        state.last = LastPrompt(placed.used + start, context.units, categories, parts.extra(context)[1])
+        state.last = last._replace(categories=categories)
         self._report_prompt(
             placed, most if used != placed.used else placed.budget, used, left=left, cut=cut, capture=capture
         )
         return placed
+
+    def _within(
+        self, parts: FixedParts, limit: PromptLimit, pins: Sequence[int | str], *, capture: bool
+    ) -> tuple[FixedParts, Fitted, Fitted]:
+        """Return the parts, the fitted history and the prompt whose bound is within the limit.
+
+        Its budget is that of a prompt that keeps what it can of the reported one. A new cut may keep less of that, or
+        other text: then what the report allows is not used.
+        """
+        state, low = self.state, self.state.settings.low
+        same = state.same(parts, limit.replaced)
+        made = self._fit(parts, limit, same, low, pins, capture=capture)
+        shared = state.shared(made[1].shared - limit.replaced)
+        if state.bound(made[2].used + limit.start, shared) <= limit.budget * limit.looseness:
+            return made
+        low = low * limit.counted(state, same) / max(1, limit.counted(state, 0))
+        return self._fit(parts, limit, 0, min(state.settings.high, low), pins, capture=capture)
+
+    def _fit(
+        self,
+        parts: FixedParts,
+        limit: PromptLimit,
+        shared: int,
+        low: float,
+        pins: Sequence[int | str],
+        *,
+        capture: bool,
+    ) -> tuple[FixedParts, Fitted, Fitted]:
+        """Return the parts, the fitted history and the prompt that shares so many tokens with the reported one."""
+        state, context, budget = self.state, self.state.context, limit.counted(self.state, shared)
+        parts = _with_room(parts, state, budget)
+        fitted = context.fit(
+            max(0, budget - parts.room(context)),
+            state.lines(low, limit.budget, limit.reason(state, shared)),
+            before=parts.before,
+            counted=parts.extra(context),
+            capture=capture,
+            pin=pins,
+        )
+        return parts, fitted, parts.placed(fitted, context, budget)
+
+    def send_whole(self, parts: FixedParts, counted: int, same: int) -> None:
+        """Record that the whole history is sent unchanged; its count is `counted`, of which the last prompt had some.
+
+        Args:
+            parts: its parts outside the history.
+            counted: its tokens by the meter.
+            same: those that it shares with the reported prompt.
+        """
+        state, (extra, exact) = self.state, parts.extra(self.state.context)
+        state.follow(LastPrompt(counted, state.context.units, {}, exact), same)
+        state.last_fit = state.last_fit._replace(
+            before=read_by_model(parts.before), sent=SentMessages([], []), extra=extra
+        )
 
     def warn(self, estimate: int) -> None:
         """Warn if the use crosses the warning line from below."""
@@ -254,10 +325,14 @@ class SessionStep:
             ("compacted", {**fields, "replaced": replaced, "reason": reason, "notice": compaction.NOTICE})
         )
 
-    def restart(self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None) -> None:
-        """Continue with other messages, and drop the old ones."""
+    def restart(
+        self, messages: Sequence[Any], trigger: str, event: dict[str, Any] | None = None, *, forget: bool = False
+    ) -> None:
+        """Continue with other messages, and drop the old ones, or forget them and all that was dropped."""
         state = self.state
-        if self.number is not None:
+        if forget:
+            self.dropped.append((DROPPED, {FORGOTTEN: True}))
+        elif self.number is not None:
             self._drop([])
         state.compacted, state.last, state.counts.wait, state.counts.above = None, None, 0, False
         state.removed = RemovedResults()
@@ -274,8 +349,8 @@ class SessionStep:
         if usage.prompt is not None:
             counts.reported, counts.cached = usage.prompt, usage.cached
             if state.last is not None:
-                counts.measured = [state.last.counted, usage.prompt]
-                counts.peak = max(counts.peak, corrected(state.last.counted, state.reported))
+                state.learn(state.last.counted, usage.prompt)
+                counts.peak = max(counts.peak, state.bound(state.last.counted))
             if usage.prompt >= state.settings.window.warning:
                 self.warn(usage.prompt)
         body: dict[str, Any] = {name: value for name, value in usage.to_dict().items() if value is not None}
@@ -286,7 +361,7 @@ class SessionStep:
     def refuse(self, overflow: Overflow, *, retried: bool) -> None:
         """Record a refusal: later prompts are smaller than the refused one."""
         state = self.state
-        last = state.last.counted if state.last is not None else state.budget
+        last = state.bound(state.last.counted) if state.last is not None else state.budget
         if last >= LEAST_WINDOW:
             state.counts.ceiling = max(1, int(last * overflow.retry_share))
         state.counts.overflows += 1

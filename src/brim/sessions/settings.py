@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict, cast, get_typ
 from brim.amounts import fraction, part_of, units, units_or_share
 from brim.errors import BrimError, InvalidType, InvalidValue, did_you_mean, nearest
 from brim.history.stable import Stable
-from brim.meter import DEFAULT, Meter
+from brim.meter import Meter
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
@@ -242,10 +242,9 @@ class SessionSettings:
         more = {name: value for name, value in given.items() if name in _KEPT and value is not None}
         if type(told.get("window")) is int:
             told["window"] = Window(told["window"])
-        if told.get("model", self.model) != self.model:
-            told["meter"] = None if self.model is None and self.meter == DEFAULT else self.meter
-            if "window" not in told and self._has_window_of_model():
-                told["window"] = Window.of(told["model"])
+        other = told.get("model", self.model) != self.model
+        if other and "window" not in told and self._has_window_of_model():
+            told["window"] = Window.of(told["model"])
         return replace(self, **told, options=cast("SessionOptions", {**self.options, **more}))
 
     def _has_window_of_model(self) -> bool:

@@ -13,11 +13,11 @@ from brim.history.regret import RemovedResults, answered_calls
 from brim.history.result import Fitted
 from brim.history.stable import HeldCut, LastFit, Stable
 from brim.history.turns import Span
-from brim.meter import DEFAULT, BaseMeter, meter_for, name_of
+from brim.meter import BaseMeter, meter_for, name_of
 from brim.meter.window import Window
-from brim.sessions.context import Context, NotedTurns
+from brim.sessions.context import Context, NotedTurns, read_by_model
 from brim.sessions.fixed_parts import FixedParts
-from brim.sessions.learning.reported_size import ReportedSize, corrected
+from brim.sessions.learning.reported_prompt import ReportedPrompt, report
 from brim.sessions.recall_tool import NAME as RECALL
 from brim.sessions.settings import SessionSettings
 from brim.sessions.status import CATEGORIES, Status
@@ -43,7 +43,7 @@ class Counts:
     cached: int | None = None
     """Those of them that were read from its cache."""
     measured: Sequence[int] = ()
-    """The last prompt that the provider counted: its tokens by brim's meter, and by the provider."""
+    """The numbers of the `ReportedPrompt`; empty if there is none."""
     wait: int = 0
     """The history size from which a summary is tried again, after one that saved nothing."""
     cut: int = 0
@@ -51,7 +51,7 @@ class Counts:
     saved: int = 0
     """Tokens that the kept cut saves."""
     ceiling: int | None = None
-    """The most tokens of a prompt after a provider refused one."""
+    """The most tokens of a prompt, by the provider's count, after it refused one."""
     regret: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """By number of the cut: calls that were repeated because the cut had removed their results, and their tokens."""
 
@@ -132,7 +132,7 @@ class SessionState:
             InvalidValue: a setting is invalid.
             UnknownName: there is no such model or meter.
         """
-        known = DEFAULT if meter is None and model is None else name_of(meter)
+        known = name_of(meter)
         own = meter is not None and known is None
         settings = SessionSettings.of(window, model, meter=known, own_meter=own, options=options)
         scale = meter_of(settings, meter)
@@ -147,7 +147,7 @@ class SessionState:
     def budget(self) -> int:
         """Tokens that a prompt may take, as the provider counts them: the window's budget, or less after a refusal."""
         ceiling = self.counts.ceiling
-        return self.settings.budget if ceiling is None else min(self.settings.budget, corrected(ceiling, self.reported))
+        return self.settings.budget if ceiling is None else min(self.settings.budget, ceiling)
 
     @property
     def exact(self) -> bool:
@@ -157,9 +157,72 @@ class SessionState:
         return self.meter.exact and known and agrees and (self.last is None or self.last.exact)
 
     @property
-    def reported(self) -> ReportedSize | None:
-        """The size of the last prompt that the provider counted, which corrects counts; `None` if unknown."""
-        return ReportedSize.of(self.counts.measured, self.meter)
+    def reported(self) -> ReportedPrompt | None:
+        """The prompt that the provider counted, which bounds the next one; `None` if there is none."""
+        return ReportedPrompt.of(self.counts.measured, self.meter)
+
+    def bound(self, tokens: int, shared: int | None = None) -> int:
+        """Return the upper bound of a prompt by the provider's count.
+
+        Args:
+            tokens: its tokens by the meter.
+            shared: those that it shares with the reported prompt, by default as many as the last prompt.
+        """
+        known = self.reported
+        return tokens if known is None else known.bound(tokens, known.shared if shared is None else shared)
+
+    def shared(self, last: int) -> int:
+        """Return the tokens that a prompt shares with the reported one, if it shares so many with the last one."""
+        known = self.reported
+        return 0 if known is None or self.last is None else max(0, known.shared + last - self.last.counted)
+
+    def same(self, parts: FixedParts, replaced: int = 0) -> int:
+        """Return the tokens that the next prompt shares with the reported one, if nothing more is cut.
+
+        Args:
+            parts: its parts outside the history.
+            replaced: tokens of the session's system messages that others replace.
+        """
+        if self.last is None:
+            return 0
+        extra, last = parts.extra(self.context)[0], self.last_fit
+        gone = (
+            0 if last.before is None else sum(last.extra.values()) - last.same_parts(read_by_model(parts.before), extra)
+        )
+        return self.shared(self.last.counted - gone - replaced)
+
+    def counted(self, tokens: int, shared: int) -> int:
+        """Return the largest count of a prompt that is within `tokens` by the provider's count, or 0."""
+        known = self.reported
+        return tokens if known is None else max(0, known.budget(tokens, shared))
+
+    def reason(self, tokens: int, shared: int) -> str:
+        """Return in words why the budget is not `tokens`; empty if it is."""
+        known = self.reported
+        return "" if known is None else known.reason(tokens, known.budget(tokens, shared))
+
+    def lines(self, low: float, budget: int, correction: str) -> LastFit:
+        """Return the last fit, for a cut that leaves a share of the budget.
+
+        Args:
+            low: the share.
+            budget: the budget by the provider's count.
+            correction: why the budget by the meter's count differs.
+        """
+        last = self.last_fit
+        stable = None if last.stable is None else replace(last.stable, low=low, budget=budget)
+        return last._replace(stable=stable, correction=correction)
+
+    def follow(self, prompt: LastPrompt, shared: int) -> None:
+        """Record a prompt that shares so many tokens with the reported one."""
+        if (known := self.reported) is not None:
+            self.counts.measured = replace(known, shared=shared).numbers
+        self.last = prompt
+
+    def learn(self, counted: int, reported: int, *, refused: bool = False) -> None:
+        """Record the reported size of the last prompt; `refused` says whether it was refused."""
+        known = report(self.reported, counted, reported, self.meter, refused=refused)
+        self.counts.measured = () if known is None else known.numbers
 
     def plan_summary(self, room: int) -> CompactionPlan | None:
         """Return what a summary should replace within `room` tokens; `None` if it would save nothing."""
@@ -184,7 +247,7 @@ class SessionState:
         """Return the tokens of the last prompt and of messages added since then, corrected by reported usage."""
         if self.last is None:
             return self.context.units
-        return corrected(max(0, self.last.counted + self.context.units - self.last.units), self.reported)
+        return self.bound(max(0, self.last.counted + self.context.units - self.last.units))
 
     def spent(self, parts: FixedParts, fitted: Fitted, placed: Fitted, used: int) -> dict[str, int]:
         """Return the tokens of a prompt by category; they add up to its corrected size `used`."""
@@ -236,7 +299,7 @@ class SessionState:
         if last is None:
             categories = self.context.categories(self.context.all)
         else:
-            categories = shares(last.categories, sum(last.categories.values()), corrected(last.counted, self.reported))
+            categories = shares(last.categories, sum(last.categories.values()), self.bound(last.counted))
             if more := self.used() - sum(categories.values()):
                 categories["new"] = more
         return Status(

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from secrets import token_hex
 from typing import Any
 
-from brim.errors import InvalidValue
 from brim.files.text_digest import text_digest
 from brim.gateway.http.key_mask import is_secret
 from brim.redaction import redact
-from brim.sessions.conversations.beginning import fingerprints, leading
+from brim.sessions.conversations.identity import NAME_HEADER, fingerprints, leading
 from brim.sessions.learning.models import known
 from brim.sessions.log.tolerant_store import TolerantStore
 from brim.wire.base import MESSAGE_KEYS, value_at
 
-HEADER = "x-brim-session-id"
 _SESSION_HEADERS = (
     *("x-claude-code-session-id", "x-qwen-code-session-id", "session_id", "session-id"),  # The latter two: Codex.
     *("x-opencode-session", "x-session-id", "x-session-affinity"),  # opencode, and others.
@@ -82,7 +79,7 @@ def conversation_name(
         owner: the name of the client's key, the route, and a tag of any other key of the client.
         keys: the keys that must not be part of a name.
     """
-    if name := headers.get(HEADER):
+    if name := headers.get(NAME_HEADER):
         return f"{_fingerprint(owner)}.{cleaned(name, keys)}"
     found = (*map(headers.get, _SESSION_HEADERS), *(value_at(values, path) for path in _SESSION_FIELDS))
     name = next((each for each in found if isinstance(each, str) and each), None)
@@ -90,9 +87,7 @@ def conversation_name(
         return None
     first = next((values[key] for key in MESSAGE_KEYS if key in values), None)
     if isinstance(first, list):
-        first = first[leading(first) :][:1]
-        with suppress(InvalidValue):  # An invalid message is compared as it is.
-            first = fingerprints(first)
+        first = fingerprints(first[leading(first) :][:1])
     start = json.dumps([owner, name, values.get("model"), first], ensure_ascii=False, separators=(",", ":"))
     session = _CLAUDE_SESSION.search(name)
     agent = (_AGENT.match(headers.get("user-agent", "")) or [""])[0].lower()

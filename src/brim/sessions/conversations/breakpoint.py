@@ -7,13 +7,13 @@ cut before left as it was: the next cut leaves about as many, and finds them sto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from brim.history.note import is_written
-from brim.sessions.conversations.beginning import bare
-from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.identity import bare
+from brim.sessions.learning.request_input import RequestInput
 
 _MARK = "cache_control"
 _MOST = 4
@@ -22,26 +22,30 @@ _MARKED = ("text", "tool_use", "tool_result", "image", "document")
 """Blocks that may have a mark; thinking may not."""
 
 
-def add_breakpoint(made: FittedRequest) -> None:
-    """Mark the last message that stays, if the client marks a later one and another mark is allowed."""
-    request, fitted = made.input, made.fitted
-    if not made.changed or fitted is None or request.format != "anthropic":
-        return
-    whole = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], enumerate(made.places)))
-    at = max(fitted.settled, whole, 1) - 1
+def breakpoint_at(
+    request: RequestInput, messages: Sequence[Any], places: Sequence[int | None], settled: int
+) -> tuple[int, Any] | None:
+    """Return the index of the message to mark, and the message with its mark; `None` if no mark is due or allowed.
+
+    Args:
+        request: the request.
+        messages: what is sent for it.
+        places: their indexes among the messages of the request.
+        settled: how many of them the cut before left unchanged.
+    """
+    if request.format != "anthropic":
+        return None
+    whole = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], enumerate(places)))
+    at = max(settled, whole, 1) - 1
     # The engine's copy of a message has the mark of the request with which it came.
-    sent = [
-        raw if place is None else request.messages[place] for raw, place in zip(made.messages, made.places, strict=True)
-    ]
+    sent = [raw if place is None else request.messages[place] for raw, place in zip(messages, places, strict=True)]
     after = [*_message_marks(sent[at + 1 :]), *_marks([request.fields])]
     before = [*_marks(request.tools), *_marks(request.system), *_message_marks(sent[:at])]
     if not after or len(before) + len(after) >= _MOST or any(_message_marks(sent[at : at + 1])):
-        return
+        return None
     # With the lifetime of the next mark: longer lifetimes must come first.
-    message = _with_mark(bare(made.messages[at]), after[0])
-    if message is not None:
-        made.messages[at] = message
-        made.places = [*made.places[:at], None, *made.places[at + 1 :]]
+    message = _with_mark(bare(messages[at]), after[0])
+    return None if message is None else (at, message)
 
 
 def _with_mark(message: Any, mark: Any) -> dict[str, Any] | None:

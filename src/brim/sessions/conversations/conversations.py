@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 from uuid import uuid4
 
 from brim.amounts import units
-from brim.errors import DoesNotFit, SessionPurged, StoreError
+from brim.errors import SessionPurged, StoreError
 from brim.history.envelopes import compacting_agent
 from brim.history.history import Tools
 from brim.meter import meter as metered
@@ -21,18 +21,27 @@ from brim.meter.estimate import OTHER
 from brim.meter.window import Window
 from brim.observe import Observer
 from brim.sessions.compaction import Summariser
-from brim.sessions.conversations.breakpoint import add_breakpoint
 from brim.sessions.conversations.conversation import (
     ENDLESS,
     Conversation,
-    ConversationKey,
     Diverged,
-    beginnings,
     logged_messages,
 )
-from brim.sessions.conversations.remembered import KIND, LOGGED, PrefixIndex, RememberedConversations
-from brim.sessions.conversations.request import FittedRequest, RequestPlan
-from brim.sessions.learning.meters import count_request, doubt, request_meter
+from brim.sessions.conversations.identity import (
+    ConversationKey,
+    ConversationMatch,
+    Ends,
+    beginnings,
+    continuation,
+    leading,
+    repeated_ends,
+)
+from brim.sessions.conversations.plan import RequestPlan
+from brim.sessions.conversations.prefix_index import KIND, LOGGED, PrefixIndex
+from brim.sessions.conversations.remembered import RememberedConversations
+from brim.sessions.conversations.request import FittedRequest
+from brim.sessions.conversations.request_session import RequestSession
+from brim.sessions.learning.meters import count_request, request_meter
 from brim.sessions.learning.models import known
 from brim.sessions.learning.request_input import RequestInput
 from brim.sessions.learning.scope import LearningScope
@@ -135,10 +144,13 @@ class Conversations(StoreOwner):
         return True  # Also without a conversation yet: `conversations or Conversations()` must not replace it.
 
     @property
-    def sessions(self) -> list[Session]:
-        """The sessions in memory; the session of the newest request is last."""
+    def sessions(self) -> list[Session | RequestSession]:
+        """The sessions in memory; the session of the newest request is last.
+
+        The session of a conversation without a name shows what its newest request contained.
+        """
         with self._lock:
-            return [each.session for each in self._known]
+            return [each.seen for each in self._known]
 
     def request(
         self,
@@ -178,12 +190,10 @@ class Conversations(StoreOwner):
             fields=fields,
             format=format,
             answer=answer,
+            name=session,
             changes=changes,
         )
-        made = self.fit(request, self.plan(request), name=session)
-        if made.messages is messages:
-            made.messages = list(messages)
-        return made
+        return self.fit(request, self.plan(request))
 
     def plan(
         self, request: RequestInput, limits: WindowLimits | None = None, meter: Any = None, server: str = ""
@@ -206,150 +216,107 @@ class Conversations(StoreOwner):
         room = self.windows.room(scope, limits, request.answer, exact=scale.exact)
         return RequestPlan(scale=scale, chosen=chosen, limits=limits, room=room, scope=scope)
 
-    def fit(
-        self,
-        request: RequestInput,
-        plan: RequestPlan,
-        *,
-        name: str | None = None,
-        most: int | None = None,
-    ) -> FittedRequest:
+    def fit(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
         """Return a planned request that fits.
-
-        Args:
-            request: the request.
-            plan: how it is counted and how many tokens it may take.
-            name: the name of the conversation; by default the one that the messages continue.
-            most: a lower limit after a refusal.
 
         Raises:
             DoesNotFit: what has to stay is larger than the budget.
             InvalidValue: a message or a tool is invalid.
         """
-        room, conversation = plan.room, None
-        if room is None and (most is not None or not self._log):
-            room = Room.of(ENDLESS if most is None else most)
+        room = plan.room
+        if room is None and (plan.most is not None or not self._log):
+            room = Room.of(ENDLESS if plan.most is None else plan.most)
         if room is None or not request.messages:  # The window is unknown; a refusal may teach it.
-            made = FittedRequest(messages=[*request.messages], places=range(len(request.messages)), input=request)
+            made = self._uncounted(request, plan)
         else:
-            key = _key(request)
-            agent = _compacting_agent(request)
-            if agent:  # A summary makes losses final, so it reads as much of the history as fits.
-                name = uuid4().hex
-                conversation = self._opened(name, key, plan, room, None, **_UNSTORED, stable=False)
-            else:
-                conversation = self._find(request, key, name, plan, room)
+            plan = replace(plan, room=room, summary_of=_compacting_agent(request))
+            made = self._fit_apart(request, plan) if plan.summary_of else self._fit_in_conversation(request, plan)
+        if made.cut == 1 or (made.cut and self._settings["summarise"] is not None):
+            self._notifier.notify()
+        self.last = made
+        return made
+
+    def _uncounted(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
+        """Return a request as it is."""
+        messages = [jsonable(raw) for raw in request.messages] if request.changes else [*request.messages]
+        places = range(len(messages))
+        return FittedRequest(messages=messages, places=places, input=request, plan=plan, source=_Source(self, None))
+
+    def _fit_apart(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
+        """Return a request for a summary; it makes losses final, so it reads as much of the history as fits."""
+        once = self._opened(uuid4().hex, _key(request), plan, None, **_UNSTORED, stable=False)
+        return once.fit(request, plan, _Source(self, once))
+
+    def _fit_in_conversation(self, request: RequestInput, plan: RequestPlan) -> FittedRequest:
+        """Return the fitted request of a conversation."""
+        conversation, ends = self._find(request, plan)
+        while True:
             try:
-                made = self._fit_in(conversation, request, plan, room, most)
+                with conversation.lock:
+                    if conversation.accepts(request.messages):
+                        source = _Source(self, conversation)
+                        made = conversation.fit(request, plan, source, None if plan.retried else ends)
+                        break
+                conversation, ends = self._find(request, plan)
             except (SessionPurged, Diverged) as error:  # The request brings its whole history: it begins anew.
                 with self._lock:
                     if self._known.get(conversation.name) is conversation:
                         self._known.drop(conversation.name)
-                own = conversation.name if isinstance(error, SessionPurged) else None
-                conversation = self._find(request, key, own, plan, room)
-                made = self._fit_in(conversation, request, plan, room, most)
-            if room.window == ENDLESS:
-                made.room = None
-            made.conversation, made.report, made.summary_of = conversation.name, conversation.report, agent
-            made.answer = plan.lowered(made)
-            add_breakpoint(made)
-            if made.cut == 1 or (made.cut and self._settings["summarise"] is not None):
-                self._notifier.notify()
-            if not agent:
-                self._note_newest(conversation, changed=made.changed)
-        if request.changes and made.fitted is None:
-            made.messages = [jsonable(raw) for raw in made.messages]
-
-        def shrink(refused: FittedRequest, overflow: Overflow) -> FittedRequest | None:
-            if conversation is not None:
-                with conversation.lock:
-                    conversation.refused(plan.believed(refused, overflow))
-            return self._shrunk(refused, overflow, plan, name)
-
-        made.shrink, made.learn = shrink, lambda done, usage: self._answered(done, usage, plan, conversation)
-        self.last = made
+                if isinstance(error, SessionPurged):
+                    conversation = self._named(conversation.name, _key(request), plan, named=conversation.named)
+                else:
+                    conversation, others = self._find(request, plan)
+                    ends = others or repeated_ends(ends)
+        self._note_newest(conversation, changed=made.changed)
         return made
 
-    def _fit_in(
-        self, conversation: Conversation, request: RequestInput, plan: RequestPlan, room: Room, most: int | None
-    ) -> FittedRequest:
-        """Return a fitted request of a conversation, if necessary with less room for the answer.
+    def fit_reported(self, request: FittedRequest, plan: RequestPlan, tokens: int) -> FittedRequest:
+        """Return a smaller request, of which the provider counted so many tokens before it had a conversation."""
+        conversation, _ = self._find(request.input, plan)
+        conversation.report(request, tokens)
+        return self.fit(request.input, replace(plan, refused_in=conversation.name))
 
-        Raises:
-            DoesNotFit: what has to stay is larger than the budget, even by the estimate of an unknown model.
-        """
-        with conversation.lock:
-            try:
-                return conversation.fit(request, room, plan.scale, most)
-            except DoesNotFit:
-                if most is not None:
-                    raise
-            try:  # With less room for the answer.
-                return conversation.fit(request, replace(room, fits=room.most, target=room.most), plan.scale)
-            except DoesNotFit:
-                doubtful = 1.0 if conversation.session.measured else doubt(request, plan.scale)
-                if doubtful <= 1:
-                    raise
-                # It is only the upper bound of an estimate that does not fit. The answer or a refusal will tell.
-                allowed = int(room.most * doubtful)
-                return conversation.fit(request, replace(room, fits=allowed, target=allowed), plan.scale)
-
-    def refused(self, request: FittedRequest, overflow: Overflow, plan: RequestPlan) -> None:
+    def refused(self, request: FittedRequest, overflow: Overflow) -> None:
         """Learn from a refusal how many tokens the model accepts, and how it counts."""
-        overflow = plan.believed(request, overflow)
+        overflow = request.believed(overflow)
         window = request.room.window if request.room is not None else None
-        if request.report is not None:
-            request.report(request, overflow.sent or 0)
-        self.windows.refused(plan.scope, overflow, request.used or 0, window)
+        request.source.report(request, overflow.sent or 0)
+        self.windows.refused(request.plan.scope, overflow, request.used or 0, window)
 
-    def _shrunk(
-        self, request: FittedRequest, overflow: Overflow, plan: RequestPlan, name: str | None
-    ) -> FittedRequest | None:
-        """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
-        if request.used is None:
-            request.before = count_request(request.input, plan.scale).tokens if request.input.messages else None
-        if request.used is None:
-            return None
-        self.refused(request, overflow, plan)
-        again = self.plan(request.input, plan.limits, plan.chosen, plan.scope.server)
-        told = plan.believed(request, overflow)
-        if request.report is None and told.sent and again.room is not None:  # Its window was unknown.
-            conversation = self._find(request.input, _key(request.input), name, again, again.room)
-            name = conversation.name
-            conversation.report(request, told.sent)
-        made = self.fit(request.input, again, name=name, most=plan.ceiling(request, overflow))
-        made.retried = True
-        return made
+    def _find(self, request: RequestInput, plan: RequestPlan) -> tuple[Conversation, Ends]:
+        """Return the conversation that the caller names, or that the messages continue, or a new one.
 
-    def _answered(
-        self, request: FittedRequest, usage: Any, plan: RequestPlan, conversation: Conversation | None
-    ) -> None:
-        """Learn how a model counts from the reported usage of an accepted request."""
-        if conversation is not None:
-            with conversation.lock:
-                conversation.answered(request, usage)
-        tokens = reported(usage).prompt
-        if tokens is None:
-            return
-        if request.report is not None:
-            request.report(request, tokens)
-        if request.room is not None and request.answer is None:
-            self.windows.learn_from_answer(plan.scope, tokens, request.input.answer, request.room.window)
+        Without a name, also return the ends of earlier requests within this one.
+        """
+        messages, key = request.messages, _key(request)
+        if request.name is not None:
+            return self._named(request.name, key, plan), ()
+        with self._lock:
+            same = self._known.get(plan.refused_in)
+            if same is not None and same.continues(messages) == len(messages):
+                return same, same.ends
+            found = self._known.continuation(messages, key) or ConversationMatch(None)
+            near = None if found.name is None else self._known.get(found.name)
+        stored = self._stored_name(messages, key, near)
+        if stored is not None and stored != found.name:
+            near = self._named(stored, key, plan, named=False)
+            if not self._log:
+                return near, ()
+            own = [] if near.named else [near.compared(messages)]
+            found = continuation(own, len(messages)) or ConversationMatch(None)
+        if near is None or found.name is None:
+            near = self._named(uuid4().hex, key, plan, named=False)
+        return near, found.ends
 
-    def _find(
-        self, request: RequestInput, key: ConversationKey, name: str | None, plan: RequestPlan, room: Room
-    ) -> Conversation:
-        """Return the conversation with a name, or the longest one that the messages continue, or a new one."""
-        auto = name is None
-        name = name or self._continued_name(request, key)
-        found = self._get(name, key, plan, room)
+    def _named(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool = True) -> Conversation:
+        """Return the conversation of a name, which the caller chose or brim."""
+        found = self._get(name, key, plan, named=named)
         while found.key != key:  # Another model has another window and meter, and may have another format.
             name = f"{name}/{key.model or key.format}"
-            found = self._get(name, key, plan, room)
-        found.auto = found.auto or auto
+            found = self._get(name, key, plan, named=named)
         return found
 
-    def _get(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+    def _get(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool) -> Conversation:
         """Return a conversation from memory or the store, or a new one, and remember it as the newest.
 
         While a slow store answers, only requests of the same conversation wait.
@@ -359,46 +326,55 @@ class Conversations(StoreOwner):
         with opening:
             with self._lock:
                 found = self._known.get(name)
-            found = found or self._open(name, key, plan, room)
+            if found is None or found.named < named:  # The caller names one that had no name.
+                found = self._open(name, key, plan, named=named)
+                if named and self._log and found.known:
+                    self._prefixes.forget(found.mark)
             with self._lock:
                 self._opening.pop(name, None)
                 if found.key == key and found.session.store is self._store:
                     self._known.put(name, found)
             return found
 
-    def _continued_name(self, request: RequestInput, key: ConversationKey) -> str:
-        """Return the name of the longest conversation that the messages continue, or a new name."""
-        messages = request.messages
-        with self._lock:
-            name = self._known.continued(messages, key)
-            known = None if name is None else self._known.get(name)
-        if self._store is None or (name is not None and self._log):
-            return name or uuid4().hex
-        # Another process may have cut the conversation since it was kept in memory.
-        marks = beginnings(messages, key) if known is None else known.marks(messages)
-        if self._log:  # A first message alone begins a conversation: other processes may begin theirs with the same.
-            return self._prefixes.find(marks if len(marks) > 1 else [], take=True) or uuid4().hex
-        return self._prefixes.find(marks) or name or f"auto.{marks[-1]}"
+    def _stored_name(self, messages: Sequence[Any], key: ConversationKey, near: Conversation | None) -> str | None:
+        """Return the name of the conversation in the store that messages continue; `None` if there is none.
 
-    def _open(self, name: str, key: ConversationKey, plan: RequestPlan, room: Room) -> Conversation:
+        Another process may have continued the one in memory, which is `near`. A first message alone is not looked up:
+        processes may begin conversations of their own with the same.
+        """
+        if self._store is None or (self._log and len(messages) - leading(messages) < 2):
+            return None
+        continues = near is not None and near.continues(messages) is not None
+        marks = near.marks(messages) if near is not None and continues else beginnings(messages, key)
+        return self._prefixes.find(marks, take=self._log)
+
+    def _open(self, name: str, key: ConversationKey, plan: RequestPlan, *, named: bool) -> Conversation:
         """Return a conversation from the store, or a new one; if the store fails, one that is not stored."""
         for _ in attempts():
             try:
-                return self._opened(name, key, plan, room, self._store)
+                return self._opened(name, key, plan, self._store, named=named)
             except StoreError as error:
                 self.store.failed(error)
-        return self._opened(name, key, plan, room, None, **_UNSTORED)
+        return self._opened(name, key, plan, None, named=named, **_UNSTORED)
 
     def _opened(
-        self, name: str, key: ConversationKey, plan: RequestPlan, room: Room, store: Store | None, **more: Any
+        self,
+        name: str,
+        key: ConversationKey,
+        plan: RequestPlan,
+        store: Store | None,
+        *,
+        named: bool = False,
+        **more: Any,
     ) -> Conversation:
         """Return a conversation from a store, or a new one.
 
         Raises:
             StoreError: the store cannot be read or written.
         """
+        assert plan.room is not None
         settings = {**self._settings, "log": self._log, "stable": self.stable, **more}
-        window = self._window if self._window is not None else self._limits.window(room.window)
+        window = self._window if self._window is not None else self._limits.window(plan.room.window)
         first = store.entries(name, limit=1) if store is not None and self._log else []
         if not first:
             settings["meter"] = OTHER if plan.chosen is None and known(key.model) is None else plan.chosen
@@ -407,29 +383,74 @@ class Conversations(StoreOwner):
                     window, model=key.model or None, store=store, id=name, **{"format": key.format, **settings}
                 )
             except SessionExists:  # Another process was faster.
-                return self._opened(name, key, plan, room, store, **more)
-            return self._following(session, key)
+                return self._opened(name, key, plan, store, named=named, **more)
+            return self._following(session, key, named=named)
         assert store is not None
         del settings["log"]
         began = first[0].body.get("settings") or {}
         size = window if self._window is not None or began.get("model") == (key.model or None) else None
         session = Session.open(name, store=store, meter=self._meter, window=size, **settings)
         opened = ConversationKey(session.settings.model or "", session.settings.format, key.owner)
-        return self._following(session, opened, logged_messages(store, name))
+        return self._following(session, opened, logged_messages(store, name), named=named)
 
-    def _following(self, session: Session, key: ConversationKey, said: Sequence[Any] = ()) -> Conversation:
+    def _following(
+        self, session: Session, key: ConversationKey, said: Sequence[Any] = (), *, named: bool
+    ) -> Conversation:
         session.tolerate(self.store.failed)
-        return Conversation(session, key, said, capture=bool(self._settings.get("capture")))
+        return Conversation(session, key, said, named=named, capture=bool(self._settings.get("capture")))
 
     def _note_newest(self, conversation: Conversation, *, changed: bool) -> None:
         """Record the newest request of a conversation, and evict conversations from memory.
 
         Its next request, perhaps in another process, finds it in the store. Without a log, only a cut is worth that.
         """
-        if conversation.auto and self._store is not None and (changed or self._log):
-            conversation.found_by = self._prefixes.move(conversation.name, conversation.found_by, conversation.mark)
+        if not conversation.named and self._store is not None and (changed or self._log):
+            conversation.note_mark(self._prefixes)
         with self._lock:
             self._known.forget(conversation)
+
+
+class _Source(NamedTuple):
+    """What made a request, and learns from its answer."""
+
+    engine: Conversations
+    conversation: Conversation | None
+    """`None` if the request was not counted."""
+
+    def report(self, request: FittedRequest, tokens: int) -> None:
+        """Correct the next count by the tokens that the provider reported for a request."""
+        if self.conversation is not None:
+            self.conversation.report(request, tokens)
+
+    def answered(self, request: FittedRequest, usage: Any) -> None:
+        """Learn from the reported usage of an answer how a model counts."""
+        if self.conversation is not None:
+            with self.conversation.lock:
+                self.conversation.answered(request, usage)
+        tokens = reported(usage).prompt
+        if tokens is None:
+            return
+        if request.room is not None and request.answer is None:
+            windows, asked = self.engine.windows, request.input.answer
+            windows.learn_from_answer(request.plan.scope, tokens, asked, request.room.window)
+
+    def smaller(self, request: FittedRequest, overflow: Overflow) -> FittedRequest | None:
+        """Learn from a refusal, and return a smaller request; `None` if there are no messages to shorten."""
+        if self.conversation is not None:
+            with self.conversation.lock:
+                self.conversation.refused(request.believed(overflow))
+        given, plan = request.input, request.plan
+        if request.used is None:
+            if not given.messages:
+                return None
+            request = replace(request, before=count_request(given, plan.scale).tokens)
+        self.engine.refused(request, overflow)
+        again = self.engine.plan(given, plan.limits, plan.chosen, plan.scope.server)
+        most, counted = request.ceiling(overflow), request.believed(overflow).sent
+        again = replace(again, most=most, retried=True, refused_in=request.conversation)
+        if self.conversation is None and counted and again.room is not None:  # Its window was unknown.
+            return self.engine.fit_reported(request, again, counted)
+        return self.engine.fit(given, again)
 
 
 def _key(request: RequestInput) -> ConversationKey:

@@ -1,8 +1,8 @@
 """The conversations in memory, and which of them a request continues.
 
-The most recent ones are kept, within limits on number and memory. They are found by their first messages, so a request
-is compared only with conversations that begin in the same way. Others are looked up in the store by the fingerprint of
-their newest request.
+The most recent ones are kept, within limits on number and memory. Those without a name are found by their first
+messages, so a request is compared only with conversations that begin in the same way. Others are looked up in the store
+by the fingerprint of their newest request.
 """
 
 from __future__ import annotations
@@ -13,44 +13,15 @@ from itertools import islice
 from math import inf
 from typing import Any
 
-from brim.sessions.conversations.beginning import leading
-from brim.sessions.conversations.conversation import Conversation, ConversationKey, beginnings
-from brim.sessions.log.tolerant_store import TolerantStore
-
-KIND = "gateway-prefix"
-LOGGED = "conversation-prefix"
-"""The kind of document for conversations with a log."""
-_LOOKED = 12
-"""Maximum number of beginnings to look up, the longest first."""
-
-
-class PrefixIndex:
-    """The beginnings of conversations in a store."""
-
-    def __init__(self, store: TolerantStore, kind: str = KIND) -> None:
-        self._store = store
-        self._kind = kind
-
-    def find(self, marks: Sequence[str], *, take: bool = False) -> str | None:
-        """Return the name of the conversation with the longest known beginning; `None` if no beginning is known.
-
-        Args:
-            marks: the fingerprints of the beginnings, the shortest first.
-            take: whether to remove that beginning from the store, because the conversation will be in memory.
-        """
-        for mark in list(reversed(marks))[:_LOOKED]:
-            if (saved := self._store.load(self._kind, mark)) is not None:
-                if take:
-                    self._store.forget(self._kind, mark)
-                return str(saved.body["talk"])
-        return None
-
-    def move(self, name: str, before: str, mark: str) -> str:
-        """Replace the stored beginning of a conversation, and return the one that the store has now."""
-        if mark == before or not self._store.replace(self._kind, before, mark, {"talk": name}):
-            return before
-        return mark
-
+from brim.sessions.conversations.conversation import Conversation
+from brim.sessions.conversations.identity import (
+    Candidate,
+    ConversationKey,
+    ConversationMatch,
+    beginnings,
+    continuation,
+    leading,
+)
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Default limit in bytes on the memory for all conversations."""
@@ -73,6 +44,8 @@ class RememberedConversations:
         self._most = inf if most is None else most
         self._memory = memory
         self._known: OrderedDict[str, Conversation] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        """The bytes of each conversation at its newest request, approximately."""
         self._total = 0
         self._openings: dict[str, OrderedDict[str, None]] = {}
         self._marks: dict[str, tuple[str, ...]] = {}
@@ -91,48 +64,38 @@ class RememberedConversations:
     def put(self, name: str, conversation: Conversation) -> None:
         """Add a conversation as the newest."""
         before = self._known.get(name)
-        if before is not conversation:
-            self._total += conversation.size - (before.size if before is not None else 0)
         self._known[name] = conversation
         self._known.move_to_end(name)
         if before is not conversation:
-            self._find_by(name, openings(conversation.key, conversation.known))
+            self._find_by(name, _openings(conversation))
 
-    def continued(self, messages: Sequence[Any], key: ConversationKey) -> str | None:
-        """Return the name of the longest conversation that messages continue; `None` if there is none."""
-        marks = openings(key, messages)
-        for way in ("continues", "resembles"):
-            for mark in marks:
-                name = self._furthest(mark, messages, way)
-                if name is not None:
-                    return name
-        return None
-
-    def _furthest(self, mark: str, messages: Sequence[Any], way: str) -> str | None:
-        names = islice(reversed(self._openings.get(mark, {})), _CANDIDATES)
-        lengths = {name: length for name in names if (length := getattr(self._known[name], way)(messages))}
-        best = max(lengths.values(), default=None)
-        # Among equals, the one unused for the longest time.
-        return None if best is None else [name for name, length in lengths.items() if length == best][-1]
+    def continuation(self, messages: Sequence[Any], key: ConversationKey) -> ConversationMatch | None:
+        """Return which conversation messages continue; `None` if none begins in a similar way."""
+        candidates: dict[str, Candidate] = {}
+        for mark in openings(key, messages):
+            names = (name for name in reversed(self._openings.get(mark, {})) if name not in candidates)
+            candidates |= {name: self._known[name].compared(messages) for name in islice(names, _CANDIDATES)}
+            if any(each.contained and each.same_system for each in candidates.values()):
+                break  # Others have less in common with the request.
+        return continuation(candidates.values(), len(messages))
 
     def forget(self, newest: Conversation) -> None:
         """Note the size of the newest conversation, and forget the oldest if there are too many."""
         most = _MOST_BYTES if self._memory is None else self._memory
         if self._known.get(newest.name) is newest:
-            self._total += newest.weight - newest.size
-            newest.size = newest.weight
-            self._find_by(newest.name, openings(newest.key, newest.known))
-        if len(self) > self._most or self._total > most:
-            for name in list(self._known):
-                if len(self) <= self._most and self._total <= most:
-                    break
-                each = self._known[name]
-                if each is not newest and not each.lock.held:
-                    self.drop(name)
+            self._total += newest.weight - self._sizes.get(newest.name, 0)
+            self._sizes[newest.name] = newest.weight
+            self._find_by(newest.name, _openings(newest))
+        for each in [*self._known.values()] if len(self) > self._most or self._total > most else ():
+            if len(self) <= self._most and self._total <= most:
+                break
+            if each is not newest and not each.lock.held:
+                self.drop(each.name)
 
     def drop(self, name: str) -> None:
         """Remove a conversation."""
-        self._total -= self._known.pop(name).size
+        del self._known[name]
+        self._total -= self._sizes.pop(name, 0)
         self._find_by(name, ())
 
     def _find_by(self, name: str, marks: tuple[str, ...]) -> None:
@@ -147,6 +110,11 @@ class RememberedConversations:
             self._openings.setdefault(mark, OrderedDict())[name] = None
         if marks:
             self._marks[name] = marks
+
+
+def _openings(conversation: Conversation) -> tuple[str, ...]:
+    """Return the keys by which a conversation is found; none if the caller named it."""
+    return () if conversation.named else openings(conversation.key, conversation.known)
 
 
 def openings(key: ConversationKey, messages: Sequence[Any]) -> tuple[str, ...]:

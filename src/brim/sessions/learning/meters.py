@@ -52,7 +52,7 @@ def count_request(request: RequestInput, scale: BaseMeter) -> RequestSize:
     return RequestSize(tokens, exact and scale.exact and not counter.estimated)
 
 
-def doubt(request: RequestInput, scale: BaseMeter) -> float:
+def looseness(request: RequestInput, scale: BaseMeter) -> float:
     """Return the upper bound of a request divided by its estimate; 1 for a meter that counts no bound.
 
     Raises:

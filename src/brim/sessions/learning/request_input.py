@@ -10,7 +10,7 @@ from brim.history.history import Tools
 from brim.wire import Format
 
 
-@dataclass(kw_only=True, slots=True, eq=False)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class RequestInput:
     """A request before it is fitted."""
 
@@ -31,5 +31,7 @@ class RequestInput:
     """The limit on the answer in tokens; `None` if the request does not set one."""
     pin: tuple[int | str, ...] = ()
     """Indexes of messages that stay whole."""
+    name: str | None = None
+    """The name of its conversation; `None` if it is found by its messages."""
     changes: bool = False
     """Whether the caller may change its messages later, so that copies are recorded."""

@@ -99,6 +99,8 @@ class Room:
     """
     lowers: bool = False
     """Whether the limit on the answer may be lowered to make it fit."""
+    looseness: float = 1.0
+    """The upper bound of the request divided by its estimate, if what must stay fits only by the estimate."""
 
     @classmethod
     def of(cls, tokens: int) -> Room:
@@ -129,7 +131,7 @@ class LearnedWindow:
 class Windows:
     """The windows of models. Threads may share it."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._learned: LearnedValues[LearnedWindow] = LearnedValues()
         self._served: LearnedValues[dict[str, int]] = LearnedValues()
