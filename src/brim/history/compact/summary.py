@@ -26,7 +26,9 @@ from brim.redaction import redact
 from brim.wire.message import spoken
 
 _NAME = 80.0
-"""Worth of a name in a line: less than in a fit, since a summary serves more than the next message."""
+"""Worth of a name that the next message needs, beside words that count by how rare they are. At 120, a hand-over of 500
+tokens has 61 of 80 points of an agent, not 69; at 60, a summary of 500 tokens has a third fewer of the names.
+"""
 _QUARTER = 800
 """Characters of one side after which its next line is worth a quarter. Without this, an agent has no word among 4,000
 tokens of talk, and a long task fills a hand-over; with half or double, the figures in docs/design/compaction.md stay
@@ -209,11 +211,10 @@ def _chances(lines: Sequence[Line]) -> dict[str, float]:
     uses, now, before = dict[str, NameUse](), -1, None
     for line in lines:
         now, before = now + (line.at != before), line.at
-        for text, role in ((line.text, line.role), (line.outcome, "tool")):
-            names = {name for name, _ in names_in(text)}
+        for text, own in ((line.text, line.role == "assistant"), (line.outcome, False)):
+            names = dict.fromkeys(name for name, _ in names_in(text))
             for name in names:
-                place, own = (now, 0, 0), role == "assistant"
-                uses.setdefault(name, NameUse(now)).add(place, 1, len(names), own=own, task=False)
+                uses.setdefault(name, NameUse(now)).add((now, 0, 0), 1, len(names), own=own, task=False)
     return {name: use.chance(now + 1) for name, use in uses.items()}
 
 
