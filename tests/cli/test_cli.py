@@ -137,7 +137,7 @@ def test_json_is_json(brim, files, arguments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("models",), ("fit", "spec.yaml")], ids=" ".join)
+@pytest.mark.parametrize("arguments", [("models",), ("fit", "spec.yaml", "--model", "gpt-5")], ids=" ".join)
 def test_a_reader_that_went_away_ends_the_command_quietly(files, arguments):
     command = [str(Path(sys.executable).with_name("brim")), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -223,7 +223,8 @@ class Fitting:
         """Return the whole history, without calls that have no result."""
         turns = self.turns
         spans = [(0, len(turns.starts))] if turns.starts else []
-        return HistoryCut(spans=spans, edits=self._changed(self.fixed), seen=len(turns))
+        seen = len(turns) if self.stable is None else 0  # In stable mode, nothing has changed the prompt yet.
+        return HistoryCut(spans=spans, edits=self._changed(self.fixed), seen=seen)
 
     def _changed(self, forms: Mapping[int, Form]) -> dict[int, Form]:
         """Return the forms that differ from their messages."""

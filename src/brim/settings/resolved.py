@@ -19,7 +19,7 @@ from brim.errors import BrimError, DoesNotFit, InvalidValue, ModelError, SourceE
 from brim.history.history import fit_messages
 from brim.history.priority import AgentClasses
 from brim.history.result import Fitted
-from brim.meter import BaseMeter, meter_for
+from brim.meter import DEFAULT, BaseMeter, meter_for
 from brim.meter import meter as meter_named
 from brim.meter.catalogue import lookup
 from brim.meter.units import UNITS
@@ -255,6 +255,8 @@ class Resolved:
         An estimating meter counts upper bounds.
         """
         model, other = self.value("model"), self.value("unknown_model")
+        if model is None and self.value("meter") is not None:  # Its estimate is wanted.
+            return meter_named(DEFAULT)
         if not self._is_unknown(model):
             return meter_for(None, model)
         self.log(f"the model {model!r} is not in the catalogue, so brim counts with the meter {other!r}")
@@ -487,7 +489,9 @@ class Resolved:
         Raises:
             SourceError: `prompt.reserve` leaves no tokens for the prompt.
         """
-        total, scale, reserve = self.value("prompt.total"), self.meter(), self.value("prompt.reserve")
+        total, reserve = self.value("prompt.total"), self.value("prompt.reserve")
+        named = options.get("meter") is None and options.get("model") is not None
+        scale = meter_for(None, options["model"]) if named else self.meter()
         if total is None and window is None and (below := self.below("prompt.total")) is not None:
             total = below.value
         if "budget" in options:

@@ -402,7 +402,7 @@ class Conversation:
 
     def report(self, request: FittedRequest, tokens: int) -> None:
         """Record the tokens that a refusal of the newest prompt states; a late one of another is ignored."""
-        if self._newest is None or request is self._newest:
+        if self._newest is None or request.is_of(self._newest):
             self.session.measure((request.used or 0) - request.correction, tokens, refused=True)
 
     def refused(self, overflow: Overflow) -> None:
@@ -413,7 +413,7 @@ class Conversation:
 
     def answered(self, request: FittedRequest, usage: Any) -> None:
         """Record the usage of an answer to the newest request."""
-        if request is not self._newest:
+        if not request.is_of(self._newest):
             return
         if self.logged:
             with suppress(SessionPurged):

@@ -66,6 +66,10 @@ class FittedRequest:
     """The session of the conversation, if it has one; without a name, it shows only what this request contained."""
     fitted: Fitted | None = field(default=None, repr=False)
 
+    def is_of(self, other: FittedRequest | None) -> bool:
+        """Return whether both are of the same fit, perhaps with other figures."""
+        return other is not None and self.messages is other.messages
+
     @property
     def summary_of(self) -> str:
         """The agent that requests a summary of its conversation with this request; empty for other requests."""
