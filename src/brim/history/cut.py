@@ -162,7 +162,7 @@ class Fitting:
 
     def sent(self, cut: HistoryCut) -> dict[int, Form]:
         """Return the edits of the turns that stay."""
-        edges = [edge for span in self.positions(cut) for edge in span]
+        edges = [edge for span in self.positions(cut) for edge in span] if cut.edits else []
         return {at: form for at, form in cut.edits.items() if bisect_right(edges, at) % 2}
 
     def tools_of(self, cut: HistoryCut) -> Set[int]:
@@ -180,7 +180,7 @@ class Fitting:
 
     def used(self, cut: HistoryCut) -> int:
         """Return the tokens of everything that is sent, with the note of the last cut."""
-        return self.units(cut) + note_units(self.turns, self.positions(cut), cut.note)
+        return self.units(cut) + (note_units(self.turns, self.positions(cut), cut.note) if cut.note else 0)
 
     def left_out(self, cut: HistoryCut) -> int:
         """Return how many turns are dropped."""

@@ -24,6 +24,8 @@ class HistoryFit:
 
     fitting: Fitting
     cut: HistoryCut
+    kept: Sequence[Span]
+    """The turns that stay, as ranges of positions."""
     sent: Mapping[int, Form]
     """The messages of turns that stay in another form, by position."""
     kept_tools: Set[int]
@@ -61,11 +63,6 @@ class HistoryFit:
     def budget(self) -> int:
         """The budget."""
         return self.fitting.budget
-
-    @property
-    def kept(self) -> list[Span]:
-        """The turns that stay, as ranges of positions."""
-        return self.fitting.positions(self.cut)
 
     def kept_turns(self) -> list[int]:
         """Return the turns that stay, in order."""
@@ -126,7 +123,7 @@ def _finished(fitting: Fitting, cut: HistoryCut) -> HistoryFit:
     left = fitting.budget - fitting.used(cut) - (fitting.note_room if cut.is_new else 0)
     kept_tools = tools.filled(called, left)
     units = fitting.units(cut) - tools.cost(called) + tools.cost(kept_tools)
-    kept, total, notes = kept_turns(cut), len(turns.starts), turns.notes
+    kept, total, notes, positions = kept_turns(cut), len(turns.starts), turns.notes, fitting.positions(cut)
     steps = len(kept) - len(notes.intersection(kept)), total - len(notes)
     classes, sent, note = None, fitting.sent(cut), cut.note
     if "priority" in options.ways:
@@ -135,11 +132,12 @@ def _finished(fitting: Fitting, cut: HistoryCut) -> HistoryFit:
         sums = (*steps, units, fitting.budget, turns.meter.unit, classes)
         summary, less = _summary(fitting, kept), {turns.turn_of(at) for at in sent}
         note = written(*sums, shortened=len(less)) + summary
-        if units + note_units(turns, fitting.positions(cut), note) > fitting.budget:
+        if units + note_units(turns, positions, note) > fitting.budget:
             note = written(*sums) + summary  # There may be no room for the number of shortened turns.
     return HistoryFit(
         fitting=fitting,
         cut=cut,
+        kept=positions,
         sent=sent,
         kept_tools=kept_tools,
         units=units,
