@@ -172,8 +172,8 @@ class Offers:
                 lines[part] = lines.get(part, 0.0) + worth
 
     def _has_lines(self, item: Item) -> bool:
-        """Return whether single lines are offered: of results, and of what is too long to be written by hand."""
-        return item.kind == "output" or (item.kind != "unit" and item.size > self.turns.tokens(_LONG))
+        """Return whether single lines are offered: of results, and of words that are too many to be written by hand."""
+        return item.kind == "output" or (item.kind not in ("unit", "value") and item.size > self.turns.tokens(_LONG))
 
     def _marks(self, turn: int) -> Iterator[TurnOffer]:
         """Yield the marks in words of a turn that must stay."""
