@@ -362,6 +362,22 @@ def test_where_more_than_a_tenth_would_stay_free_lines_of_a_value_fill_the_room(
         assert free < budget / 20
 
 
+def test_a_short_reminder_that_a_program_repeats_is_sent_once():
+    """A reminder of 46 characters in every third place stood 80 times in a prompt of 5,000 tokens."""
+    reminder = {"role": "system", "content": "Reminder: be brief."}
+    messages = [user("Move the crates.")]
+    for i in range(40):
+        messages += [calling(f"c{i}"), result(f"c{i}", lines(f"crate {i}", 12)), reminder]
+    sent = brim.fit_messages(messages, GPT.count_messages(messages) // 3, meter=GPT).messages
+    assert sent.count(reminder) == 1
+
+
+def test_a_reason_never_says_that_nothing_is_worth_something():
+    messages, _, rest = plan_and_steps(1_000)
+    parts = brim.fit_messages(messages, 2 * rest, meter=GPT).receipt.parts
+    assert "shortened to make room" in {part.reason for part in parts if part.state == "cut"}
+
+
 def test_what_a_person_says_again_is_not_said_twice():
     again = user("Please never write to the table of the harbour master, whatever happens.")
     messages = [user("Move the crates.")]

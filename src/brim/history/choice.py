@@ -49,7 +49,7 @@ class Chosen:
     worths: Mapping[int, float]
     """What a token of each turn is worth that need not stay."""
     least: float
-    """What a token is worth that was chosen last."""
+    """What a token is worth at least that was chosen."""
 
     def cost(self, turns: Collection[int]) -> int:
         """Return the tokens of some turns that stay."""
@@ -70,7 +70,7 @@ def choose(offers: Offers, names: NameIndex) -> Chosen:
         left=chosen.left,
         noted=chosen.noted,
         worths=offers.worths,
-        least=chosen.steps[-1].offer.density if chosen.steps else 0.0,
+        least=min([step.offer.density for step in chosen.steps], default=0.0),
     )
 
 

@@ -214,14 +214,17 @@ class Offers:
 
     def _items(self, turn: int, age: int) -> list[TurnOffer]:
         """Return the items of a turn: the lines that tell more than others, and the texts by their tiers."""
-        terms, turns, later, found = self.terms, self.turns, self.rendering.repeats.later, list[TurnOffer]()
+        terms, turns, found = self.terms, self.turns, list[TurnOffer]()
+        later, said_again = self.rendering.repeats.later, self.rendering.repeats.said_again
         unread = age == 0 and turn in terms.must
         for at, item in self.open_items(turn):
             place = at, item.at
             kind = self._said(at, item.kind)
             if item.kind == "unit" and at in terms.banned:
                 continue
-            if self._tight and kind != "task" and later(at, item.at) is not None:
+            # A reminder leaves no mark, so it is sent once however short it is.
+            again = said_again(at, item.at) if item.kind == "reminder" else later(at, item.at) is not None
+            if self._tight and kind != "task" and again:
                 if item.kind in (*_PEOPLE, "reminder"):
                     continue  # What was said again is not said twice.
                 kind = "repeated"

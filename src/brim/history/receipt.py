@@ -198,7 +198,7 @@ class HistoryRecord:
             return f"its media were left out: a request may have {limits}"
         if required:
             return "it must stay, and did not fit whole"
-        if choice is None or self.fit.fitting.options.ways != ("recency",):
+        if choice is None or not choice.least or self.fit.fitting.options.ways != ("recency",):
             return _CUT
         return f"{_CUT}: what stays is worth at least {choice.least:.2g} a token"
 
