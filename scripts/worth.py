@@ -343,9 +343,7 @@ def _loss_without(left_out: Sequence[str], known: Examples, measured: Examples) 
 
 def report(found: Fit) -> str:
     """Return the weights and figures as text."""
-    lines = [f"IN_TASK = {found.weights['task']:.3f}"] if "task" in found.weights else []
-    rest = {name: weight for name, weight in found.weights.items() if name != "task"}
-    lines += ["_CHANCE = {", *(f'    "{name}": {weight:.3f},' for name, weight in rest.items()), "}"]
+    lines = ["_CHANCE = {", *(f'    "{name}": {weight:.3f},' for name, weight in found.weights.items()), "}"]
     lines += ["", f"{found.fitted_examples:,} examples fitted, {found.rate:.2%} of them used."]
     lines += [f"log loss on {found.examples:,} others, in nats:"]
     lines += [f"  {name:20} {loss:.5f}" for name, loss in found.losses.items()]
